@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * DOC: net - a namespace: RCU flavour, memory, entries, time, orderly end
+ *
+ * Every dst and every sock belongs to a namespace. It carries what they need
+ * of the world: the RCU flavour through which everything is deferred, the
+ * hooks that memory comes from, the time as the application tells it. It
+ * counts its entries and the callbacks that are under way for them, so that
+ * it can be destroyed in order, or say by name what keeps it.
+ *
+ * RCU is called only through the struct rcu_flavor_struct of the namespace:
+ * &urcu_memb_flavor, &urcu_qsbr_flavor, &urcu_bp_flavor, &urcu_mb_flavor, or
+ * an adapter of one's own. update_call_rcu, update_synchronize_rcu and barrier
+ * must be there; read_ongoing, thread_offline and thread_online may be NULL.
+ * This header includes none of liburcu's, so it may come before or after them.
+ *
+ * Concurrency:
+ *	create               alone, on its own result
+ *	tick                 one thread at a time, beside everything
+ *	stats, now, walk     beside everything but the end of destroy
+ *	barrier              beside everything but the end of destroy
+ *	destroy              once at a time; beside last puts, callbacks, and
+ *	                     threads inside readers that still add entries.
+ *	                     Who is in no reader must know that the namespace
+ *	                     is there, as for any call
+ */
+#ifndef DSTREF_NET_H
+#define DSTREF_NET_H
+
+#include <dstref/atomic.h>
+#include <dstref/config.h>
+#include <dstref/count.h>
+#include <dstref/line.h>
+#include <dstref/report.h>
+
+struct rcu_flavor_struct;
+
+/* Room for liburcu's struct rcu_head: src/rcu.h asserts that it fits. */
+struct dstref_rcu_head {
+	void *space[2];
+};
+
+/**
+ * struct dstref_net_mem - where memory comes from
+ * @alloc: @size bytes aligned to @align (a power of two), near NUMA @node, or
+ *         anywhere when @node is -1; NULL when there is none. Not cleared
+ * @free: what @alloc returned, with the same @size
+ * @ctx: first argument of both
+ *
+ * Both NULL: aligned_alloc() and free(). Called from any thread, and @free
+ * from the flavour's callback thread.
+ */
+struct dstref_net_mem {
+	void *(*alloc)(void *ctx, size_t size, size_t align, int node);
+	void (*free)(void *ctx, void *ptr, size_t size);
+	void *ctx;
+};
+
+/**
+ * struct dstref_net_attr - what a namespace is made of
+ * @flavour: the RCU flavour; kept, must outlive the namespace
+ * @mem: memory hooks; copied
+ * @max_hot: entries that may be split at once; 0 for the default. Recorded
+ *           for the split counts of a later version
+ *
+ * All zero but @flavour is a good start.
+ */
+struct dstref_net_attr {
+	const struct rcu_flavor_struct *flavour;
+	struct dstref_net_mem mem;
+	uint32_t max_hot;
+	uint32_t reserved; /* must be 0 */
+};
+
+/* What the caller was built with; dstref_net_create() passes it. */
+struct dstref_net_abi {
+	uint32_t version;
+	uint32_t line_size;
+	uint32_t attr_size;
+	uint32_t word_size;
+};
+
+enum dstref_net_kind { DSTREF_NET_DST, DSTREF_NET_SOCK, DSTREF_NET_KINDS };
+
+/*
+ * An entry's place in the list of its namespace. Written under the
+ * namespace's lock at creation and, a grace period after the end, once more.
+ * The members of link are named for <sys/queue.h>.
+ */
+struct dstref_net_entry {
+	struct {
+		struct dstref_net_entry *le_next;
+		struct dstref_net_entry **le_prev;
+	} link;
+	uint32_t born; /* tick at creation */
+	uint32_t kind; /* enum dstref_net_kind */
+};
+
+/*
+ * The part of a namespace that packets read. What follows it in memory is
+ * private: only dstref_net_create() makes one.
+ *
+ *	field       read by                     written by
+ *	flavour     last put, debug checks      create
+ *	mem         allocation, freeing         create
+ *	user        the user                    the user, before sharing
+ *	tw_refs     timewait entries' ends      the same: its own line
+ *	hashinfo    every socket lookup         control, before sharing
+ *	tw_limit    new timewait entries        control
+ */
+struct dstref_net {
+	DSTREF_LINE_START const struct rcu_flavor_struct *flavour;
+	struct dstref_net_mem mem;
+	void *user; /* the user's; the library never looks */
+
+	/* The death row (S3): the count that is written, then what is read. */
+	DSTREF_LINE_START struct dstref_count tw_refs;
+	DSTREF_LINE_START void *hashinfo;
+	uint32_t tw_limit;
+};
+
+DSTREF_ASSERT_LINES(struct dstref_net, 3);
+DSTREF_ASSERT_LINE_START(struct dstref_net, hashinfo);
+DSTREF_ASSERT_OTHER_LINE(struct dstref_net, tw_refs, hashinfo);
+DSTREF_ASSERT_OTHER_LINE(struct dstref_net, tw_refs, flavour);
+DSTREF_ASSERT_SAME_LINE(struct dstref_net, hashinfo, tw_limit);
+
+/**
+ * struct dstref_net_stats - counters of a namespace
+ * @dst: dsts whose last reference is not gone
+ * @sock: socks whose account is not empty
+ * @callbacks: callbacks queued and not yet done
+ * @sleeps_room: times a thread went to sleep for room
+ * @sleeps_data: times a thread went to sleep for data
+ * @wakeups_room: threads woken because room came back, or by close
+ * @wakeups_data: threads woken by data_ready, or by close
+ */
+struct dstref_net_stats {
+	uint64_t dst;
+	uint64_t sock;
+	uint64_t callbacks;
+	uint64_t sleeps_room;
+	uint64_t sleeps_data;
+	uint64_t wakeups_room;
+	uint64_t wakeups_data;
+};
+
+/**
+ * dstref_net_walk_fn - called for each entry of a namespace
+ * @kind: what it is
+ * @object: the struct dstref_dst or struct dstref_sock
+ * @refs: references, or for a sock that nobody refers to any more, packets
+ *        that still pin it
+ * @age_ns: since its creation, as the ticks tell it
+ * @ctx: the caller's
+ *
+ * Return: false to end the walk.
+ */
+typedef bool (*dstref_net_walk_fn)(enum dstref_net_kind kind,
+				   const void *object, uint32_t refs,
+				   uint64_t age_ns, void *ctx);
+
+DSTREF_BEGIN_DECLS
+
+/* dstref_net_create() with what the caller was built with. */
+DSTREF_NODISCARD DSTREF_EXPORT int
+dstref_net_create_abi(struct dstref_net **net,
+		      const struct dstref_net_attr *attr,
+		      const struct dstref_net_abi *abi);
+
+/**
+ * dstref_net_destroy - end a namespace, or say what keeps it
+ * @net: the namespace; NULL does nothing and is 0
+ *
+ * Refuses new entries from now on, waits for a grace period, then for the
+ * callbacks that are under way. When nothing is left, frees the namespace.
+ *
+ * Context: any thread that may wait, outside a reader; an online QSBR thread
+ *          is taken offline meanwhile.
+ * Ordering: what happened before the last put of any entry happened before
+ *           the return of 0.
+ * Return: 0, and @net is gone; -EBUSY when entries or callbacks are left,
+ *         each reported by name (net-busy, net-leak): @net is still valid and
+ *         still refuses new entries, and may be destroyed again; -EDEADLK,
+ *         with a report, inside a reader.
+ */
+DSTREF_NODISCARD DSTREF_EXPORT int dstref_net_destroy(struct dstref_net *net);
+
+/**
+ * dstref_net_barrier - wait until no entry and no callback is left
+ * @net: the namespace
+ * @timeout_ns: nanoseconds to wait at most, in steps of a millisecond; below
+ *              zero for ever
+ *
+ * Does not close the namespace: entries may come again.
+ *
+ * Context: as dstref_net_destroy().
+ * Ordering: as dstref_net_destroy().
+ * Return: 0; -ETIMEDOUT with the same reports as -EBUSY of
+ *         dstref_net_destroy(); -EDEADLK, with a report, inside a reader.
+ */
+DSTREF_NODISCARD DSTREF_EXPORT int dstref_net_barrier(struct dstref_net *net,
+						      int64_t timeout_ns);
+
+/**
+ * dstref_net_tick - tell the time, and have slow work done
+ * @net: the namespace
+ * @now_ns: the time in nanoseconds, of any clock that does not go back
+ * @budget: units of work that may be done, 0 for only the time. Nothing costs
+ *          any yet
+ *
+ * Context: one thread at a time, outside a reader. Never blocks.
+ * Ordering: none; the time is advisory.
+ * Return: units of work done; -EBUSY when another thread is in it, -EINVAL
+ *         when @now_ns is before the last one, each with a report.
+ */
+DSTREF_EXPORT int dstref_net_tick(struct dstref_net *net, uint64_t now_ns,
+				  uint32_t budget);
+
+/**
+ * dstref_net_now - the time of the last tick
+ * @net: the namespace
+ *
+ * Context: any thread.
+ * Ordering: none.
+ * Return: nanoseconds; 0 before the first tick.
+ */
+DSTREF_NODISCARD DSTREF_EXPORT uint64_t
+dstref_net_now(const struct dstref_net *net);
+
+/**
+ * dstref_net_stats - read the counters
+ * @net: the namespace
+ * @stats: filled in
+ *
+ * Context: any thread.
+ * Ordering: none; each counter by itself, not a snapshot of all.
+ */
+DSTREF_EXPORT void dstref_net_stats(const struct dstref_net *net,
+				    struct dstref_net_stats *stats);
+
+/**
+ * dstref_net_walk - look at every entry
+ * @net: the namespace
+ * @fn: called for each, under the namespace's lock: it must not create or
+ *      wait for entries
+ * @ctx: passed on
+ *
+ * Newest first. Entries that are ending (a callback is under way) are passed
+ * over.
+ *
+ * Context: any thread; may wait for the lock.
+ * Ordering: none.
+ */
+DSTREF_EXPORT void dstref_net_walk(struct dstref_net *net,
+				   dstref_net_walk_fn fn, void *ctx);
+
+/* The check of DSTREF_DEBUG builds: reports when not inside a reader. */
+DSTREF_EXPORT void dstref_net_debug_reader(const struct dstref_net *net,
+					   const void *object,
+					   const char *call);
+
+DSTREF_END_DECLS
+
+/**
+ * dstref_net_create - make a namespace
+ * @net: the result; untouched on error
+ * @attr: what it is made of
+ *
+ * Queues one callback, so that the flavour's callback thread starts with the
+ * CPU mask of this thread and not of a pinned worker later.
+ *
+ * Context: any thread; may block.
+ * Ordering: none; publication by the caller.
+ * Return: 0; -EINVAL for a flavour that lacks what is needed or half a pair
+ *         of memory hooks; -ENOMEM; -EPROTO, with a report that says what to
+ *         do, when the caller was built for another line size, word size or
+ *         version than the library.
+ */
+DSTREF_NODISCARD static inline int
+dstref_net_create(struct dstref_net **net, const struct dstref_net_attr *attr)
+{
+	struct dstref_net_abi abi;
+
+	abi.version = DSTREF_VERSION;
+	abi.line_size = DSTREF_LINE_SIZE;
+	abi.attr_size = (uint32_t)sizeof(struct dstref_net_attr);
+	abi.word_size = (uint32_t)sizeof(void *);
+	return dstref_net_create_abi(net, attr, &abi);
+}
+
+/* The coarse time in which lastuse and born are kept: 2^24 ns, about 17 ms. */
+#define DSTREF_NET_TICK_SHIFT 24
+
+static inline uint32_t dstref_net_tick_of(uint64_t now_ns)
+{
+	return (uint32_t)(now_ns >> DSTREF_NET_TICK_SHIFT);
+}
+
+#endif
