@@ -70,7 +70,7 @@ DSTREF_EXPORT DSTREF_COLD bool dstref_count_get_slow(struct dstref_count *count,
 						     const void *object,
 						     const char *call);
 DSTREF_EXPORT DSTREF_COLD bool dstref_count_put_slow(struct dstref_count *count,
-						     uint32_t n, uint32_t after,
+						     uint32_t after,
 						     const void *object,
 						     const char *call);
 DSTREF_EXPORT bool dstref_count_put_outside_of(struct dstref_count *count,
@@ -161,7 +161,7 @@ DSTREF_NODISCARD static inline bool dstref_count_put(struct dstref_count *count)
 	uint32_t after = dstref_dec_return_release(&count->word);
 
 	if (dstref_unlikely((int32_t)after < 0))
-		return dstref_count_put_slow(count, 1, after, count,
+		return dstref_count_put_slow(count, after, count,
 					     "dstref_count_put");
 	return false;
 }
@@ -192,7 +192,7 @@ dstref_count_put_n(struct dstref_count *count, uint32_t n)
 	uint32_t after = dstref_sub_return_release(&count->word, n);
 
 	if (dstref_unlikely((int32_t)after < 0))
-		return dstref_count_put_slow(count, n, after, count,
+		return dstref_count_put_slow(count, after, count,
 					     "dstref_count_put_n");
 	return false;
 }

@@ -61,7 +61,7 @@ struct dstref_dst_slot {
 #define DSTREF_DST_UNCACHED 0x1u /* never in a slot: cannot be borrowed */
 #define DSTREF_DST_FLAGS 0x1u
 
-/* Values of obsolete. A value above DEAD is the user's. */
+/* Values of obsolete. */
 #define DSTREF_DST_CHECK (-1) /* ask ops->check every time */
 #define DSTREF_DST_VALID 0
 #define DSTREF_DST_DEAD 2
@@ -128,7 +128,6 @@ DSTREF_EXPORT DSTREF_COLD bool dstref_dst_hold_slow(struct dstref_dst *dst,
 						    uint32_t n, uint32_t after,
 						    const char *call);
 DSTREF_EXPORT DSTREF_COLD void dstref_dst_release_slow(struct dstref_dst *dst,
-						       uint32_t n,
 						       uint32_t after,
 						       const char *call);
 
@@ -365,7 +364,7 @@ static inline void dstref_dst_release_n(struct dstref_dst *dst, uint32_t n)
 	uint32_t after = dstref_sub_return_release(&dst->count.word, n);
 
 	if (dstref_unlikely((int32_t)after < 0))
-		dstref_dst_release_slow(dst, n, after, "dstref_dst_release_n");
+		dstref_dst_release_slow(dst, after, "dstref_dst_release_n");
 }
 
 /**
@@ -383,7 +382,7 @@ static inline void dstref_dst_release(struct dstref_dst *dst)
 	uint32_t after = dstref_dec_return_release(&dst->count.word);
 
 	if (dstref_unlikely((int32_t)after < 0))
-		dstref_dst_release_slow(dst, 1, after, "dstref_dst_release");
+		dstref_dst_release_slow(dst, after, "dstref_dst_release");
 }
 
 /**

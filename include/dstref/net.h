@@ -12,7 +12,11 @@
  * &urcu_memb_flavor, &urcu_qsbr_flavor, &urcu_bp_flavor, &urcu_mb_flavor, or
  * an adapter of one's own. update_call_rcu, update_synchronize_rcu and barrier
  * must be there; read_ongoing, thread_offline and thread_online may be NULL.
- * This header includes none of liburcu's, so it may come before or after them.
+ * update_call_rcu is also called from threads that are registered nowhere (the
+ * _outside calls) and from callbacks, then perhaps for the head whose callback
+ * it is; liburcu bears both, as long as nobody frees its per-CPU callback
+ * threads meanwhile. This header includes none of liburcu's, so it may come
+ * before or after them.
  *
  * Concurrency:
  *	create               alone, on its own result

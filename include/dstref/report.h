@@ -36,7 +36,8 @@
 	  "split the burst")                                                  \
 	X(COUNT_CROWDED, "count-crowded",                                     \
 	  "a pinned count drifted half its zone: more than 8191 threads "     \
-	  "are between an operation and its correction")                      \
+	  "are between an operation and its correction; beside "              \
+	  "count-underflow, only that")                                       \
 	X(WMEM_SATURATED, "wmem-saturated",                                   \
 	  "an account passed its limit of units or bytes, or its bytes fell " \
 	  "below zero: it is pinned and its owner leaks; charge and "         \

@@ -218,7 +218,7 @@ DSTREF_NODISCARD static inline bool dstref_wmem_close(struct dstref_wmem *wmem,
  * The unit stays: recharge to 0 gives back the bytes and keeps the owner.
  *
  * Context: the caller has a unit: the packet's or the owner's. Never blocks.
- * Ordering: none; who is told of the last unit comes later.
+ * Ordering: release (R2), with A2 in dstref_wmem_wait().
  * Return: the value after; see dstref_wmem_value_wakes().
  */
 static inline uint64_t dstref_wmem_recharge(struct dstref_wmem *wmem,
@@ -228,7 +228,7 @@ static inline uint64_t dstref_wmem_recharge(struct dstref_wmem *wmem,
 		return 0;
 	uint64_t less = DSTREF_WMEM_BYTE * dstref_wmem_cut(wmem, from);
 	uint64_t more = DSTREF_WMEM_BYTE * dstref_wmem_cut(wmem, to);
-	uint64_t old = dstref_fetch_add_relaxed(&wmem->word, more - less);
+	uint64_t old = dstref_fetch_add_release(&wmem->word, more - less);
 	uint64_t after = old + more - less;
 
 	if (dstref_unlikely((after & DSTREF_WMEM_GUARDS) !=
@@ -246,8 +246,8 @@ static inline uint64_t dstref_wmem_recharge(struct dstref_wmem *wmem,
  * before the mark, and in the value, or after it, and sees the mark.
  *
  * Context: as dstref_wmem_recharge().
- * Ordering: acquire, so that room that is seen brings what was done before
- *           it was made.
+ * Ordering: acquire (A2), with R1 and R2: room that is seen brings what was
+ *           done before it was made.
  * Return: the value after.
  */
 static inline uint64_t dstref_wmem_wait(struct dstref_wmem *wmem)
