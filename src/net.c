@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * net - entries, callbacks, and an end in order
+ *
+ * The gate is one word: a closing bit, the callbacks under way, the entries.
+ *
+ *   bit 63      closing: no new entries
+ *   bits 62..32 callbacks queued and not yet done
+ *   bits 31..0  entries alive
+ *
+ * An entry comes in by a compare-and-swap loop that refuses once closing is
+ * set, so a refused caller never shows up in the numbers. It ends by one
+ * addition that takes the entry out and puts a callback in: there is no
+ * instant at which something is still to come and the gate shows nothing. A
+ * callback's subtraction is its last touch of the namespace.
+ *
+ * destroy sets closing; lets a grace period pass, after which every reader
+ * that did not see the bit has its entry in the gate; then waits for
+ * callbacks as long as there are any, for one may cause others (a sock's end
+ * lets go of its dst). If the gate then shows nothing but closing, nobody has
+ * an entry, no callback runs, and none will: the memory goes. Otherwise what
+ * is left is reported and the namespace stays.
+ *
+ * The wait for callbacks ends: each runs after a grace period, and a new one
+ * needs an entry to end. Entries that keep ending while destroy looks keep it
+ * looking; after DRAIN_ROUNDS barriers it says busy.
+ *
+ * The list of entries serves the report and the walk. It is written when an
+ * entry comes and, from the callback, when it goes: never on a packet's path.
+ *
+ * Wakers and callbacks reach the namespace through an entry that they pin or,
+ * inside a reader, through one whose end is at least a grace period away.
+ *
+ * Ordering.
+ *   R1 net_leave() and net_done() change the gate with release.
+ *   A1 the load of the gate that finds it empty acquires: whatever a put or a
+ *      callback did before is seen by whoever frees the namespace.
+ *   R2/A2 ticking is taken with acquire and given back with release, as a
+ *      lock that is only tried: the time before is seen by the next tick.
+ *   The way in is relaxed: it publishes nothing; the entry is published by
+ *   its owner. The time and the counters are advisory.
+ *   tests/stress/net.c runs destroy against last puts and callbacks under the
+ *   sanitizers; without R1 or A1 the thread sanitizer reports the freeing.
+ */
+#include "net_private.h"
+
+#include <dstref/dst.h>
+#include <dstref/sock.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GATE_CLOSING (UINT64_C(1) << 63)
+#define GATE_CALLBACK (UINT64_C(1) << 32)
+#define GATE_ENTRY UINT64_C(1)
+#define DRAIN_ROUNDS 64
+#define POISON 0x6b
+#define NS_PER_MS 1000000
+
+static uint32_t gate_entries(uint64_t gate)
+{
+	return (uint32_t)gate;
+}
+
+static uint32_t gate_callbacks(uint64_t gate)
+{
+	return (uint32_t)((gate & ~GATE_CLOSING) >> 32);
+}
+
+int net_enter(struct dstref_net *pub, enum dstref_net_kind kind)
+{
+	struct net *net = net_of(pub);
+	uint64_t gate = dstref_load_relaxed(&net->gate);
+
+	do {
+		if (gate & GATE_CLOSING)
+			return -ESHUTDOWN;
+	} while (!dstref_cas_relaxed(&net->gate, &gate, gate + GATE_ENTRY));
+	(void)dstref_fetch_add_relaxed(&net->alive[kind], (uint64_t)1);
+	return 0;
+}
+
+void net_link(struct dstref_net *pub, struct dstref_net_entry *entry,
+	      enum dstref_net_kind kind)
+{
+	struct net *net = net_of(pub);
+
+	entry->kind = kind;
+	entry->born = dstref_net_tick_of(dstref_net_now(pub));
+	pthread_mutex_lock(&net->lock);
+	LIST_INSERT_HEAD(&net->entries, entry, link);
+	pthread_mutex_unlock(&net->lock);
+}
+
+void net_leave(struct dstref_net *pub, enum dstref_net_kind kind)
+{
+	struct net *net = net_of(pub);
+
+	(void)dstref_fetch_sub_relaxed(&net->alive[kind], (uint64_t)1);
+	/* R1, with A1 in gate_read(). */
+	(void)dstref_fetch_add_release(&net->gate, GATE_CALLBACK - GATE_ENTRY);
+}
+
+void net_defer_begin(struct dstref_net *pub)
+{
+	/* Relaxed: the caller's entry keeps the gate from being empty. */
+	(void)dstref_fetch_add_relaxed(&net_of(pub)->gate, GATE_CALLBACK);
+}
+
+void net_unlink(struct dstref_net *pub, struct dstref_net_entry *entry)
+{
+	struct net *net = net_of(pub);
+
+	pthread_mutex_lock(&net->lock);
+	LIST_REMOVE(entry, link);
+	pthread_mutex_unlock(&net->lock);
+}
+
+void net_done(struct dstref_net *pub)
+{
+	/* R1, with A1 in gate_read(). */
+	(void)dstref_fetch_sub_release(&net_of(pub)->gate, GATE_CALLBACK);
+}
+
+static uint64_t gate_read(const struct net *net)
+{
+	/* A1, with R1 in net_leave() and net_done(). */
+	return dstref_load_acquire(&net->gate) & ~GATE_CLOSING;
+}
+
+/* Memory. */
+
+static void *default_alloc(void *ctx, size_t size, size_t align, int node)
+{
+	(void)ctx;
+	(void)node;
+	return aligned_alloc(align, (size + align - 1) / align * align);
+}
+
+static void default_free(void *ctx, void *ptr, size_t size)
+{
+	(void)ctx;
+	(void)size;
+	free(ptr);
+}
+
+static void *mem_alloc(const struct dstref_net_mem *mem, size_t size)
+{
+	return mem->alloc(mem->ctx, size, DSTREF_LINE_SIZE, -1);
+}
+
+static void mem_free(const struct dstref_net_mem *mem, void *ptr, size_t size)
+{
+#if DSTREF_DEBUG
+	memset(ptr, POISON, size);
+#endif
+	mem->free(mem->ctx, ptr, size);
+}
+
+void *net_alloc(struct dstref_net *net, size_t size)
+{
+	return mem_alloc(&net->mem, size);
+}
+
+void net_free(struct dstref_net *net, void *ptr, size_t size)
+{
+	mem_free(&net->mem, ptr, size);
+}
+
+/* Creation. */
+
+static int check_abi(const struct dstref_net_abi *abi)
+{
+	char text[128];
+
+	if (abi->version / 100 == DSTREF_VERSION / 100 &&
+	    abi->line_size == DSTREF_LINE_SIZE &&
+	    abi->attr_size == sizeof(struct dstref_net_attr) &&
+	    abi->word_size == sizeof(void *))
+		return 0;
+	snprintf(text, sizeof(text),
+		 "program: version %u, lines of %u; library: version %u, "
+		 "lines of %u",
+		 abi->version, abi->line_size, (unsigned int)DSTREF_VERSION,
+		 (unsigned int)DSTREF_LINE_SIZE);
+	dstref_report_raise(DSTREF_REPORT_ABI_MISMATCH, "dstref_net_create",
+			    NULL, abi->line_size, text);
+	return -EPROTO;
+}
+
+static bool valid(const struct dstref_net_attr *attr)
+{
+	const struct rcu_flavor_struct *flavour = attr->flavour;
+
+	return flavour && flavour->update_call_rcu &&
+	       flavour->update_synchronize_rcu && flavour->barrier &&
+	       !attr->mem.alloc == !attr->mem.free && !attr->reserved;
+}
+
+/* Starts the flavour's callback thread with the CPU mask of the creator. */
+static void first_callback(struct rcu_head *head)
+{
+	struct net *net = container_of((struct dstref_rcu_head *)(void *)head,
+				       struct net, first);
+
+	rcu_tag_acquire(net->pub.flavour);
+	net_done(&net->pub);
+}
+
+static void net_init(struct net *net, const struct dstref_net_attr *attr,
+		     const struct dstref_net_mem *mem)
+{
+	memset(net, 0, sizeof(*net));
+	net->pub.flavour = attr->flavour;
+	net->pub.mem = *mem;
+	net->attr = *attr;
+	dstref_count_init(&net->pub.tw_refs, 1);
+	dstref_init_plain(&net->gate, GATE_CALLBACK);
+	pthread_mutex_init(&net->lock, NULL);
+	pthread_mutex_init(&net->outside, NULL);
+	LIST_INIT(&net->entries);
+	park_init(&net->park);
+}
+
+int dstref_net_create_abi(struct dstref_net **result,
+			  const struct dstref_net_attr *attr,
+			  const struct dstref_net_abi *abi)
+{
+	struct dstref_net_mem mem = { default_alloc, default_free, NULL };
+
+	if (!result || !attr || !abi)
+		return -EINVAL;
+	int err = check_abi(abi);
+
+	if (err)
+		return err;
+	if (!valid(attr))
+		return -EINVAL;
+	if (attr->mem.alloc)
+		mem = attr->mem;
+	struct net *net = mem_alloc(&mem, sizeof(*net));
+
+	if (!net)
+		return -ENOMEM;
+	net_init(net, attr, &mem);
+	rcu_defer(attr->flavour, &net->first, first_callback);
+	*result = &net->pub;
+	return 0;
+}
+
+/* Reports of what is left. */
+
+struct look {
+	dstref_net_walk_fn fn;
+	void *ctx;
+	uint64_t now;
+};
+
+static uint32_t dst_refs(const void *object)
+{
+	return dstref_count_read(&((const struct dstref_dst *)object)->count);
+}
+
+/* References; without any, the packets that still pin it. */
+static uint32_t sock_refs(const void *object)
+{
+	const struct dstref_sock *sk = object;
+	uint32_t refs = dstref_count_read(&sk->count);
+	uint32_t out = dstref_wmem_value_units(dstref_wmem_read(&sk->wmem));
+	uint32_t in = dstref_wmem_value_units(dstref_wmem_read(&sk->rmem));
+
+	if (refs)
+		return refs;
+	/* While the receive account is open it has a unit of the other. */
+	return in ? in + out - 1 : out;
+}
+
+static bool look_at(struct dstref_net_entry *entry, const struct look *look)
+{
+	bool is_dst = entry->kind == DSTREF_NET_DST;
+	const void *object =
+		is_dst ? (const void *)container_of(entry, struct dstref_dst,
+						    entry)
+		       : container_of(entry, struct dstref_sock, entry);
+	uint32_t refs = is_dst ? dst_refs(object) : sock_refs(object);
+	uint32_t age = dstref_net_tick_of(look->now) - entry->born;
+
+	if (!refs)
+		return true;
+	return look->fn((enum dstref_net_kind)entry->kind, object, refs,
+			(uint64_t)age << DSTREF_NET_TICK_SHIFT, look->ctx);
+}
+
+void dstref_net_walk(struct dstref_net *pub, dstref_net_walk_fn fn, void *ctx)
+{
+	if (!dstref_debug_arg(pub, "dstref_net_walk"))
+		return;
+	struct net *net = net_of(pub);
+	struct look look = { fn, ctx, dstref_net_now(pub) };
+	struct dstref_net_entry *entry;
+
+	pthread_mutex_lock(&net->lock);
+	LIST_FOREACH (entry, &net->entries, link)
+		if (!look_at(entry, &look))
+			break;
+	pthread_mutex_unlock(&net->lock);
+}
+
+static const char *name_of(enum dstref_net_kind kind, const void *object)
+{
+	const char *name =
+		kind == DSTREF_NET_DST
+			? ((const struct dstref_dst *)object)->ops->name
+			: ((const struct dstref_sock *)object)->proto->name;
+	return name ? name : "unnamed";
+}
+
+static bool report_leak(enum dstref_net_kind kind, const void *object,
+			uint32_t refs, uint64_t age_ns, void *ctx)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text),
+		 "%s '%s' has %" PRIu32 " references or packets and is "
+		 "%" PRIu64 " ms old",
+		 kind == DSTREF_NET_DST ? "dst" : "sock", name_of(kind, object),
+		 refs, age_ns / NS_PER_MS);
+	dstref_report_raise(DSTREF_REPORT_NET_LEAK, ctx, object, refs, text);
+	return true;
+}
+
+static void report_busy(struct net *net, uint64_t gate, const char *call)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text),
+		 "%" PRIu64 " dst, %" PRIu64 " sock, %" PRIu32
+		 " callbacks under way",
+		 dstref_load_relaxed(&net->alive[DSTREF_NET_DST]),
+		 dstref_load_relaxed(&net->alive[DSTREF_NET_SOCK]),
+		 gate_callbacks(gate));
+	dstref_report_raise(DSTREF_REPORT_NET_BUSY, call, &net->pub,
+			    gate_entries(gate), text);
+	dstref_net_walk(&net->pub, report_leak, (void *)call);
+}
+
+/* Waiting. */
+
+bool net_wait_begin(struct dstref_net *net, bool *online, const char *call)
+{
+	const struct rcu_flavor_struct *flavour = net->flavour;
+
+	*online = flavour->read_ongoing && flavour->read_ongoing();
+	if (!*online)
+		return true;
+	/* An online QSBR thread is no reader once offline; others still are. */
+	rcu_tag_release(flavour);
+	if (flavour->thread_offline)
+		flavour->thread_offline();
+	if (!flavour->read_ongoing())
+		return true;
+	net_wait_end(flavour, true);
+	dstref_report_raise(DSTREF_REPORT_READER_BLOCKS, call, net, 0, NULL);
+	return false;
+}
+
+void net_wait_end(const struct rcu_flavor_struct *flavour, bool online)
+{
+	if (online && flavour->thread_online)
+		flavour->thread_online();
+}
+
+/* Waits for callbacks while there are any; the gate as it is then. */
+static uint64_t drain(struct net *net)
+{
+	uint64_t gate = gate_read(net);
+
+	for (int i = 0; i < DRAIN_ROUNDS && gate_callbacks(gate); i++) {
+		net->pub.flavour->barrier();
+		gate = gate_read(net);
+	}
+	return gate;
+}
+
+static void net_release(struct net *net)
+{
+	struct dstref_net_mem mem = net->pub.mem;
+
+	park_fini(&net->park);
+	pthread_mutex_destroy(&net->outside);
+	pthread_mutex_destroy(&net->lock);
+	mem_free(&mem, net, sizeof(*net));
+}
+
+int dstref_net_destroy(struct dstref_net *pub)
+{
+	static const char call[] = "dstref_net_destroy";
+	bool online;
+
+	if (!pub)
+		return 0;
+	if (!net_wait_begin(pub, &online, call))
+		return -EDEADLK;
+	struct net *net = net_of(pub);
+	const struct rcu_flavor_struct *flavour = pub->flavour;
+
+	(void)dstref_fetch_or_acq_rel(&net->gate, GATE_CLOSING);
+	flavour->update_synchronize_rcu();
+	uint64_t gate = drain(net);
+
+	if (gate)
+		report_busy(net, gate, call);
+	else
+		net_release(net);
+	net_wait_end(flavour, online);
+	return gate ? -EBUSY : 0;
+}
+
+int dstref_net_barrier(struct dstref_net *pub, int64_t timeout_ns)
+{
+	static const char call[] = "dstref_net_barrier";
+	static const struct timespec step = { 0, NS_PER_MS };
+	int64_t steps = timeout_ns < 0 ? -1 : timeout_ns / NS_PER_MS;
+	bool online;
+
+	if (!dstref_debug_arg(pub, call))
+		return -EINVAL;
+	if (!net_wait_begin(pub, &online, call))
+		return -EDEADLK;
+	struct net *net = net_of(pub);
+	uint64_t gate = drain(net);
+
+	while (gate && steps) {
+		nanosleep(&step, NULL);
+		steps -= steps > 0;
+		gate = drain(net);
+	}
+	if (gate)
+		report_busy(net, gate, call);
+	net_wait_end(pub->flavour, online);
+	return gate ? -ETIMEDOUT : 0;
+}
+
+/* Time. */
+
+int dstref_net_tick(struct dstref_net *pub, uint64_t now_ns, uint32_t budget)
+{
+	static const char call[] = "dstref_net_tick";
+
+	if (!dstref_debug_arg(pub, call))
+		return -EINVAL;
+	struct net *net = net_of(pub);
+	uint32_t ticking = 0;
+	int done = 0;
+
+	(void)budget; /* no slow work costs any yet */
+	/* A2, with R2 below. */
+	if (!dstref_cas_acquire(&net->ticking, &ticking, 1u)) {
+		dstref_report_raise(DSTREF_REPORT_NET_TICK, call, pub, now_ns,
+				    "another thread is in it");
+		return -EBUSY;
+	}
+	if (now_ns < dstref_load_relaxed(&net->now)) {
+		dstref_report_raise(DSTREF_REPORT_NET_TICK, call, pub, now_ns,
+				    "the time went back");
+		done = -EINVAL;
+	} else {
+		dstref_store_relaxed(&net->now, now_ns);
+	}
+	/* R2, with A2 above. */
+	dstref_store_release(&net->ticking, 0u);
+	return done;
+}
+
+static const struct net *const_net_of(const struct dstref_net *pub)
+{
+	return container_of(pub, const struct net, pub);
+}
+
+uint64_t dstref_net_now(const struct dstref_net *net)
+{
+	return dstref_load_relaxed(&const_net_of(net)->now);
+}
+
+void dstref_net_stats(const struct dstref_net *pub,
+		      struct dstref_net_stats *stats)
+{
+	const struct net *net = const_net_of(pub);
+
+	stats->dst = dstref_load_relaxed(&net->alive[DSTREF_NET_DST]);
+	stats->sock = dstref_load_relaxed(&net->alive[DSTREF_NET_SOCK]);
+	stats->callbacks = gate_callbacks(dstref_load_relaxed(&net->gate));
+	stats->sleeps_room = dstref_load_relaxed(&net->sleeps[NET_ROOM]);
+	stats->sleeps_data = dstref_load_relaxed(&net->sleeps[NET_DATA]);
+	stats->wakeups_room = dstref_load_relaxed(&net->wakeups[NET_ROOM]);
+	stats->wakeups_data = dstref_load_relaxed(&net->wakeups[NET_DATA]);
+}
+
+void dstref_net_debug_reader(const struct dstref_net *net, const void *object,
+			     const char *call)
+{
+	const struct rcu_flavor_struct *flavour = net->flavour;
+
+	if (flavour->read_ongoing && !flavour->read_ongoing())
+		dstref_report_raise(DSTREF_REPORT_READER_MISSING, call, object,
+				    0, NULL);
+}
