@@ -19,10 +19,10 @@
  *   put, after elsewhere in the dead zone: a put too many. Report, pin dead.
  *   put, after in the saturated zone: pin saturated; the object leaks.
  *
- * Pinning is a plain store. It may throw away what others added or
- * subtracted meanwhile, and that is right: in either zone the number no
- * longer means anything. It cannot throw away a live count except after a
- * put too many, where the object is better leaked than freed twice. Between
+ * Pinning throws away what others added or subtracted meanwhile, and that is
+ * right: in either zone the number no longer means anything. It cannot throw
+ * away a live count except after a put too many, where the object is better
+ * leaked than freed twice. Between
  * an operation and the pinning that corrects it the word may drift; 8191
  * threads of 65535 references stay within the half zone of 2^29. A drift of
  * half of that is reported: it cannot come from fewer than 4096 threads.
@@ -47,7 +47,15 @@
  *   which the thread sanitizer then reports.
  *   get is relaxed: it hands over nothing. The pointer, and with it the
  *   contents, came to the caller from a holder or from a lookup's acquire.
- *   The pinning stores are relaxed: the zones carry no data.
+ *   A2 a get that finds the count dead pins it by an exchange with acquire and
+ *      release, with R1 of the puts (and, being a read-modify-write, without
+ *      breaking their sequence for the next one). Who is told no therefore
+ *      sees what the last holder did before his put: that the object had
+ *      left its slot. Without it a second look at the slot may show the same
+ *      object once more on a machine with weak ordering, and slot_hold would
+ *      take that for misuse; x86 orders the exchange anyway, and no race on
+ *      plain data shows it to the thread sanitizer, so no test here can.
+ *   Pinning saturated carries no data; the exchange is one function for both.
  *   A put that is not the last acquires nothing: it does not look any more.
  *   An acquire fence after R1 in place of A1 would order as well, but is not
  *   understood by the thread sanitizer.
@@ -66,7 +74,8 @@ static void pin(struct dstref_count *count, uint32_t zone, uint32_t after,
 	if (drift > CROWD)
 		dstref_report_raise(DSTREF_REPORT_COUNT_CROWDED, call, object,
 				    after, NULL);
-	dstref_store_relaxed(&count->word, zone);
+	/* A2, with R1 of the puts. */
+	(void)dstref_xchg_acq_rel(&count->word, zone);
 }
 
 bool dstref_count_get_slow(struct dstref_count *count, uint32_t n,

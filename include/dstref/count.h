@@ -98,8 +98,10 @@ static inline void dstref_count_init(struct dstref_count *count, uint32_t refs)
  *
  * Context: the caller holds a reference, or is inside a reader that protects
  *          the object. Never blocks.
- * Ordering: none. A holder has all that he needs from whoever gave him the
- *           pointer; the count hands over nothing.
+ * Ordering: none when true: a holder has all that he needs from whoever gave
+ *           him the pointer, the count hands over nothing. Acquire (A2) when
+ *           false: what was done before the last put is seen, such as the
+ *           object's leaving its slot.
  * Return: true when the caller now holds one more reference; false once the
  *         count is dead. A saturated count returns true and leaks.
  */

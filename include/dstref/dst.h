@@ -291,7 +291,7 @@ static inline void dstref_dst_hold(struct dstref_dst *dst)
  * @dst: found inside this reader
  *
  * Context: inside a reader.
- * Ordering: none; the slot's acquire ordered the contents.
+ * Ordering: as dstref_count_get(); the slot's acquire ordered the contents.
  * Return: true when the caller has a reference now.
  */
 DSTREF_NODISCARD static inline bool dstref_dst_try_hold(struct dstref_dst *dst)

@@ -328,7 +328,7 @@ static inline void dstref_sock_hold(struct dstref_sock *sk)
  * @sk: found inside this reader
  *
  * Context: inside a reader.
- * Ordering: none; the lookup ordered the contents.
+ * Ordering: as dstref_count_get(); the lookup ordered the contents.
  * Return: true when the caller has a reference now.
  */
 DSTREF_NODISCARD static inline bool dstref_sock_try_hold(struct dstref_sock *sk)
