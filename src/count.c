@@ -22,10 +22,11 @@
  * Pinning throws away what others added or subtracted meanwhile, and that is
  * right: in either zone the number no longer means anything. It cannot throw
  * away a live count except after a put too many, where the object is better
- * leaked than freed twice. Between
- * an operation and the pinning that corrects it the word may drift; 8191
- * threads of 65535 references stay within the half zone of 2^29. A drift of
- * half of that is reported: it cannot come from fewer than 4096 threads.
+ * leaked than freed twice. Between an operation and the pinning that
+ * corrects it the word may drift; 8191 threads of 65535 references stay
+ * within the half zone of 2^29. A drift of half of that is reported, for it
+ * cannot come from fewer than 4096 threads; only away from the side by which
+ * the zone is entered, where it would be taken for an entry.
  *
  * The put that pins or tells looks at the word after its own subtraction,
  * when its reference no longer keeps the memory. That is why put runs inside
@@ -65,17 +66,22 @@
 /* Half of what a zone reaches beyond its middle. */
 #define CROWD (UINT32_C(1) << 28)
 
+/* Far from the middle, and not on the side by which the zone is entered. */
+static bool crowded(uint32_t zone, uint32_t after)
+{
+	return zone == DSTREF_COUNT_DEAD ? after < zone - CROWD
+					 : after > zone + CROWD;
+}
+
 /* Pins @count at @zone, and says so when the word had drifted far from it. */
 static void pin(struct dstref_count *count, uint32_t zone, uint32_t after,
 		const void *object, const char *call)
 {
-	uint32_t drift = after > zone ? after - zone : zone - after;
-
-	if (drift > CROWD)
-		dstref_report_raise(DSTREF_REPORT_COUNT_CROWDED, call, object,
-				    after, NULL);
 	/* A2, with R1 of the puts. */
 	(void)dstref_xchg_acq_rel(&count->word, zone);
+	if (crowded(zone, after))
+		dstref_report_raise(DSTREF_REPORT_COUNT_CROWDED, call, object,
+				    after, NULL);
 }
 
 bool dstref_count_get_slow(struct dstref_count *count, uint32_t n,
@@ -85,14 +91,10 @@ bool dstref_count_get_slow(struct dstref_count *count, uint32_t n,
 		pin(count, DSTREF_COUNT_DEAD, after, object, call);
 		return false;
 	}
-	if (after - n >= DSTREF_COUNT_MAX) {
-		pin(count, DSTREF_COUNT_SATURATED, after, object, call);
-		return true;
-	}
-	/* Passing the limit enters the zone at its edge: no crowd. */
-	dstref_store_relaxed(&count->word, DSTREF_COUNT_SATURATED);
-	dstref_report_raise(DSTREF_REPORT_COUNT_SATURATED, call, object, after,
-			    NULL);
+	pin(count, DSTREF_COUNT_SATURATED, after, object, call);
+	if (after - n < DSTREF_COUNT_MAX)
+		dstref_report_raise(DSTREF_REPORT_COUNT_SATURATED, call, object,
+				    after, NULL);
 	return true;
 }
 
@@ -108,7 +110,7 @@ bool dstref_count_put_slow(struct dstref_count *count, uint32_t after,
 		pin(count, DSTREF_COUNT_SATURATED, after, object, call);
 		return false;
 	}
-	dstref_store_relaxed(&count->word, DSTREF_COUNT_DEAD);
+	pin(count, DSTREF_COUNT_DEAD, after, object, call);
 	dstref_report_raise(DSTREF_REPORT_COUNT_UNDERFLOW, call, object, after,
 			    NULL);
 	return false;
@@ -122,9 +124,9 @@ bool dstref_count_put_outside_of(struct dstref_count *count, uint32_t n,
 
 	do {
 		if (old >= DSTREF_COUNT_MAX && old < DSTREF_COUNT_RELEASED)
-			return false; /* saturated: reported when it became so */
+			return false; /* saturated, and reported then */
 		if (old >= DSTREF_COUNT_RELEASED || n > old + 1) {
-			dstref_store_relaxed(&count->word, DSTREF_COUNT_DEAD);
+			pin(count, DSTREF_COUNT_DEAD, old, object, call);
 			dstref_report_raise(DSTREF_REPORT_COUNT_UNDERFLOW, call,
 					    object, old, NULL);
 			return false;

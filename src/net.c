@@ -486,7 +486,7 @@ uint64_t dstref_net_now(const struct dstref_net *net)
 }
 
 void dstref_net_stats(const struct dstref_net *pub,
-		      struct dstref_net_stats *stats)
+		      struct dstref_net_counters *stats)
 {
 	const struct net *net = const_net_of(pub);
 

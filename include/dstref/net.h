@@ -130,7 +130,7 @@ DSTREF_ASSERT_OTHER_LINE(struct dstref_net, tw_refs, flavour);
 DSTREF_ASSERT_SAME_LINE(struct dstref_net, hashinfo, tw_limit);
 
 /**
- * struct dstref_net_stats - counters of a namespace
+ * struct dstref_net_counters - counters of a namespace
  * @dst: dsts whose last reference is not gone
  * @sock: socks whose account is not empty
  * @callbacks: callbacks queued and not yet done
@@ -139,7 +139,7 @@ DSTREF_ASSERT_SAME_LINE(struct dstref_net, hashinfo, tw_limit);
  * @wakeups_room: threads woken because room came back, or by close
  * @wakeups_data: threads woken by data_ready, or by close
  */
-struct dstref_net_stats {
+struct dstref_net_counters {
 	uint64_t dst;
 	uint64_t sock;
 	uint64_t callbacks;
@@ -241,7 +241,7 @@ dstref_net_now(const struct dstref_net *net);
  * Ordering: none; each counter by itself, not a snapshot of all.
  */
 DSTREF_EXPORT void dstref_net_stats(const struct dstref_net *net,
-				    struct dstref_net_stats *stats);
+				    struct dstref_net_counters *stats);
 
 /**
  * dstref_net_walk - look at every entry

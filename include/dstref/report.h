@@ -35,9 +35,8 @@
 	  "get_n or put_n of more than 65535 at once: nothing was done; "     \
 	  "split the burst")                                                  \
 	X(COUNT_CROWDED, "count-crowded",                                     \
-	  "a pinned count drifted half its zone: more than 8191 threads "     \
-	  "are between an operation and its correction; beside "              \
-	  "count-underflow, only that")                                       \
+	  "a pinned count drifted half its zone: thousands of threads are "   \
+	  "between an operation and its correction; the limit is 8191")       \
 	X(WMEM_SATURATED, "wmem-saturated",                                   \
 	  "an account passed its limit of units or bytes, or its bytes fell " \
 	  "below zero: it is pinned and its owner leaks; charge and "         \
