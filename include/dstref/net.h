@@ -136,7 +136,8 @@ DSTREF_ASSERT_SAME_LINE(struct dstref_net, hashinfo, tw_limit);
  * @callbacks: callbacks queued and not yet done
  * @sleeps_room: times a thread went to sleep for room
  * @sleeps_data: times a thread went to sleep for data
- * @wakeups_room: threads woken because room came back, or by close
+ * @wakeups_room: threads woken because room came back, or by close or a new
+ *                sndbuf; some may have been about to sleep, and did not
  * @wakeups_data: threads woken by data_ready, or by close
  */
 struct dstref_net_counters {
