@@ -93,6 +93,26 @@ static inline void dstref_count_init(struct dstref_count *count, uint32_t refs)
 }
 
 /**
+ * dstref_count_read - how many references there are
+ * @count: the count
+ *
+ * Context: the caller's own business that the memory is there.
+ * Ordering: none; a value of the past as soon as it is returned.
+ * Return: references; 0 once dead, DSTREF_COUNT_MAX when saturated.
+ */
+DSTREF_NODISCARD static inline uint32_t
+dstref_count_read(const struct dstref_count *count)
+{
+	if (!dstref_debug_arg(count, "dstref_count_read"))
+		return 0;
+	uint32_t word = dstref_load_relaxed(&count->word);
+
+	if ((int32_t)word >= 0)
+		return word + 1;
+	return word < DSTREF_COUNT_RELEASED ? DSTREF_COUNT_MAX : 0;
+}
+
+/**
  * dstref_count_get - take a reference
  * @count: the count
  *
@@ -120,7 +140,8 @@ DSTREF_NODISCARD static inline bool dstref_count_get(struct dstref_count *count)
 /**
  * dstref_count_get_n - take n references in one operation
  * @count: the count
- * @n: references, 0 to DSTREF_COUNT_N_MAX; more is reported and refused
+ * @n: references, 1 to DSTREF_COUNT_N_MAX; 0 takes none and only says whether
+ *     the count is live, more is reported and refused
  *
  * Context: as dstref_count_get().
  * Ordering: none.
@@ -131,7 +152,10 @@ dstref_count_get_n(struct dstref_count *count, uint32_t n)
 {
 	if (!dstref_debug_arg(count, "dstref_count_get_n"))
 		return false;
-	if (dstref_unlikely(n > DSTREF_COUNT_N_MAX)) {
+	if (dstref_unlikely(n - 1 >= DSTREF_COUNT_N_MAX)) {
+		/* Adding none would look like a get to a put that was last. */
+		if (!n)
+			return dstref_count_read(count) != 0;
 		dstref_report_raise(DSTREF_REPORT_COUNT_RANGE,
 				    "dstref_count_get_n", count, n, NULL);
 		return false;
@@ -218,26 +242,6 @@ dstref_count_put_outside(struct dstref_count *count)
 		return false;
 	return dstref_count_put_outside_of(count, 1, count,
 					   "dstref_count_put_outside");
-}
-
-/**
- * dstref_count_read - how many references there are
- * @count: the count
- *
- * Context: the caller's own business that the memory is there.
- * Ordering: none; a value of the past as soon as it is returned.
- * Return: references; 0 once dead, DSTREF_COUNT_MAX when saturated.
- */
-DSTREF_NODISCARD static inline uint32_t
-dstref_count_read(const struct dstref_count *count)
-{
-	if (!dstref_debug_arg(count, "dstref_count_read"))
-		return 0;
-	uint32_t word = dstref_load_relaxed(&count->word);
-
-	if ((int32_t)word >= 0)
-		return word + 1;
-	return word < DSTREF_COUNT_RELEASED ? DSTREF_COUNT_MAX : 0;
 }
 
 /**

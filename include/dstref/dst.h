@@ -248,7 +248,8 @@ static inline bool dstref_dst_debug(const struct dstref_dst *dst,
 /**
  * dstref_dst_hold_n - take n references
  * @dst: the dst
- * @n: references, 0 to DSTREF_COUNT_N_MAX; more is reported and refused
+ * @n: references, 1 to DSTREF_COUNT_N_MAX; 0 does nothing, more is reported
+ *     and refused
  *
  * Context: inside a reader; the caller has a reference or borrows one that
  *          cannot be the last. Else: dstref_dst_try_hold().
@@ -258,9 +259,10 @@ static inline void dstref_dst_hold_n(struct dstref_dst *dst, uint32_t n)
 {
 	if (!dstref_dst_debug(dst, "dstref_dst_hold_n"))
 		return;
-	if (dstref_unlikely(n > DSTREF_COUNT_N_MAX)) {
-		dstref_report_raise(DSTREF_REPORT_COUNT_RANGE,
-				    "dstref_dst_hold_n", dst, n, NULL);
+	if (dstref_unlikely(n - 1 >= DSTREF_COUNT_N_MAX)) {
+		if (n)
+			dstref_report_raise(DSTREF_REPORT_COUNT_RANGE,
+					    "dstref_dst_hold_n", dst, n, NULL);
 		return;
 	}
 	uint32_t after = dstref_add_return_relaxed(&dst->count.word, n);
@@ -343,8 +345,8 @@ static inline void dstref_dst_use(struct dstref_dst *dst, uint64_t now_ns)
 /**
  * dstref_dst_release_n - let go of n references
  * @dst: the dst; NULL does nothing
- * @n: references, all the caller's, 0 to DSTREF_COUNT_N_MAX; more is reported
- *     and refused
+ * @n: references, all the caller's, 1 to DSTREF_COUNT_N_MAX; 0 does nothing,
+ *     more is reported and refused
  *
  * Context: inside a reader. Never blocks.
  * Ordering: release (R1 of count.h): destroy sees what each holder wrote.
