@@ -126,7 +126,8 @@ bool dstref_count_put_outside_of(struct dstref_count *count, uint32_t n,
 		if (old >= DSTREF_COUNT_MAX && old < DSTREF_COUNT_RELEASED)
 			return false; /* saturated, and reported then */
 		if (old >= DSTREF_COUNT_RELEASED || n > old + 1) {
-			pin(count, DSTREF_COUNT_DEAD, old, object, call);
+			(void)dstref_xchg_acq_rel(&count->word,
+						  DSTREF_COUNT_DEAD);
 			dstref_report_raise(DSTREF_REPORT_COUNT_UNDERFLOW, call,
 					    object, old, NULL);
 			return false;
