@@ -54,8 +54,9 @@
  *      sees what the last holder did before his put: that the object had
  *      left its slot. Without it a second look at the slot may show the same
  *      object once more on a machine with weak ordering, and slot_hold would
- *      take that for misuse; x86 orders the exchange anyway, and no race on
- *      plain data shows it to the thread sanitizer, so no test here can.
+ *      take that for misuse; x86 orders the exchange anyway, but the stress
+ *      test's loser reads what the last holder wrote, and the thread
+ *      sanitizer reports it.
  *   Pinning saturated carries no data; the exchange is one function for both.
  *   A put that is not the last acquires nothing: it does not look any more.
  *   An acquire fence after R1 in place of A1 would order as well, but is not

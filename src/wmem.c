@@ -27,8 +27,8 @@
  * the order of the word: if the mark, the uncharge sees it; if the uncharge,
  * the waiter sees its room. No order loses the wake-up, nothing is read after
  * the subtraction, and no fence is needed, for there is only one word.
- * tests/stress/wmem.c would hang, or count too few, if either were split in
- * two.
+ * tests/stress/wmem_wake.c would hang, or count too few, if either were split
+ * in two.
  *
  * Ordering.
  *   R1 uncharge and close subtract with release; being read-modify-writes
