@@ -66,31 +66,33 @@ struct dstref_dst_slot {
 #define DSTREF_DST_VALID 0
 #define DSTREF_DST_DEAD 2
 
-/*
- *	field        receive, transmit        completion  control
- *	ops          read                     -           before sharing
- *	input        read                     -           dead writes
- *	output       read                     -           dead writes
- *	dev          read                     -           before sharing
- *	net          last put                 last put    init
- *	child        read                     last put    slot calls
- *	mtu          read                     -           before sharing
- *	header_len   read                     -           before sharing
- *	trailer_len  read                     -           before sharing
- *	flags        read                     -           init
- *	obsolete     read                     -           dead writes
- *	cell         read (split)             read        tick writes
- *	count        hold and release write   release     -
- *	hint         hold and release write   release     tick writes
- *	lastuse      use writes, when new     -           gc reads
- *	state        -                        -           tick writes (split)
- *	rcu          last put writes          last put    dead writes
- *	entry        -                        -           init, end
- *	going        last put writes          last put    dead writes
- */
+/* Who reads and writes what; line.h says how to read a list. */
+#define DSTREF_DST_FIELDS(X)                                \
+	X(struct dstref_dst, ops, read, R, R, N, W)         \
+	X(struct dstref_dst, input, read, R, N, N, W)       \
+	X(struct dstref_dst, output, read, N, R, N, W)      \
+	X(struct dstref_dst, dev, read, R, R, N, W)         \
+	X(struct dstref_dst, net, read, N, E, E, W)         \
+	X(struct dstref_dst, child, read, R, R, E, W)       \
+	X(struct dstref_dst, mtu, read, R, R, N, W)         \
+	X(struct dstref_dst, header_len, read, R, R, N, W)  \
+	X(struct dstref_dst, trailer_len, read, R, R, N, W) \
+	X(struct dstref_dst, flags, read, R, R, N, W)       \
+	X(struct dstref_dst, obsolete, read, R, R, N, W)    \
+	X(struct dstref_dst, cell, read, R, R, R, W)        \
+	X(struct dstref_dst, count, written, H, H, H, N)    \
+	X(struct dstref_dst, hint, written, H, H, H, W)     \
+	X(struct dstref_dst, lastuse, written, H, N, N, R)  \
+	X(struct dstref_dst, state, written, N, N, N, W)    \
+	X(struct dstref_dst, rcu, written, N, E, E, W)      \
+	X(struct dstref_dst, entry, written, N, N, N, W)    \
+	X(struct dstref_dst, going, written, N, E, E, W)
+
+DSTREF_GROUPED
 struct dstref_dst {
-	/* Line 0: read by every packet. */
-	DSTREF_LINE_START const struct dstref_dst_ops *ops;
+	/* Read by every packet. */
+	DSTREF_GROUP_LINE(read);
+	const struct dstref_dst_ops *ops;
 	DSTREF_ATOMIC(dstref_dst_fn) input; /* may be NULL */
 	DSTREF_ATOMIC(dstref_dst_fn) output; /* may be NULL */
 	void *dev; /* opaque, may be NULL */
@@ -102,24 +104,40 @@ struct dstref_dst {
 	uint16_t flags;
 	DSTREF_ATOMIC(int16_t) obsolete;
 	DSTREF_ATOMIC(uint16_t) cell; /* cell number while split, else 0 */
+	DSTREF_GROUP_END(read);
 
-	/* Line 1: written. */
-	DSTREF_LINE_START struct dstref_count count;
+	/* Written. */
+	DSTREF_GROUP_LINE(written);
+	struct dstref_count count;
 	DSTREF_ATOMIC(uint32_t) hint; /* promotion: owner changes */
 	DSTREF_ATOMIC(uint32_t) lastuse; /* tick of the last use */
 	DSTREF_ATOMIC(uint32_t) state; /* split: off, promoting, on, ... */
 	struct dstref_rcu_head rcu;
 	struct dstref_net_entry entry;
 	struct dstref_dst *going; /* the child, until its grace period ends */
+	DSTREF_GROUP_END(written);
 };
+DSTREF_GROUPED_END
 
+DSTREF_DST_FIELDS(DSTREF_FIELD_ASSERT)
 DSTREF_ASSERT_LINES(struct dstref_dst, 2);
+DSTREF_ASSERT_STRIDE(struct dstref_dst);
 DSTREF_ASSERT_OFFSET(struct dstref_dst, count, DSTREF_LINE_SIZE);
-DSTREF_ASSERT_OFFSET(struct dstref_dst, ops, 0);
-DSTREF_ASSERT_SAME_LINE(struct dstref_dst, ops, cell);
-DSTREF_ASSERT_SAME_LINE(struct dstref_dst, count, lastuse);
-DSTREF_ASSERT_SAME_LINE(struct dstref_dst, count, hint);
+DSTREF_ASSERT_GROUP_LINE(struct dstref_dst, read);
+DSTREF_ASSERT_GROUP_LINES(struct dstref_dst, read, 1);
+DSTREF_ASSERT_GROUP_LINE(struct dstref_dst, written);
+DSTREF_ASSERT_GROUP_LINES(struct dstref_dst, written, 1);
 DSTREF_ASSERT_OTHER_LINE(struct dstref_dst, count, output);
+
+/* Lines that a packet brings into a cold cache: find it, (hold it,) send by
+ * it, (release it). A use adds the written line to the first. */
+#define DSTREF_DST_LINES_BORROW \
+	DSTREF_LINES(DSTREF_DST_FIELDS(DSTREF_FIELD_BORROW))
+#define DSTREF_DST_LINES_HOLD DSTREF_LINES(DSTREF_DST_FIELDS(DSTREF_FIELD_HOLD))
+DSTREF_ASSERT_PATH(DSTREF_DST_FIELDS(DSTREF_FIELD_BORROW), 1,
+		   "a packet that borrows a dst");
+DSTREF_ASSERT_PATH(DSTREF_DST_FIELDS(DSTREF_FIELD_HOLD), 2,
+		   "a packet that holds a dst");
 
 DSTREF_BEGIN_DECLS
 

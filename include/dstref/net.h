@@ -100,34 +100,46 @@ struct dstref_net_entry {
 	uint32_t kind; /* enum dstref_net_kind */
 };
 
+/* Who reads and writes what; line.h says how to read a list. */
+#define DSTREF_NET_FIELDS(X)                               \
+	X(struct dstref_net, flavour, read, E, E, E, W)    \
+	X(struct dstref_net, mem, read, N, N, E, W)        \
+	X(struct dstref_net, user, read, R, R, N, W)       \
+	X(struct dstref_net, tw_refs, row, N, N, N, H)     \
+	X(struct dstref_net, hashinfo, lookup, R, N, N, W) \
+	X(struct dstref_net, tw_limit, lookup, R, N, N, W)
+
 /*
  * The part of a namespace that packets read. What follows it in memory is
  * private: only dstref_net_create() makes one.
- *
- *	field       read by                     written by
- *	flavour     last put, debug checks      create
- *	mem         allocation, freeing         create
- *	user        the user                    the user, before sharing
- *	tw_refs     timewait entries' ends      the same: its own line
- *	hashinfo    every socket lookup         control, before sharing
- *	tw_limit    new timewait entries        control
  */
+DSTREF_GROUPED
 struct dstref_net {
-	DSTREF_LINE_START const struct rcu_flavor_struct *flavour;
+	DSTREF_GROUP_LINE(read);
+	const struct rcu_flavor_struct *flavour;
 	struct dstref_net_mem mem;
 	void *user; /* the user's; the library never looks */
+	DSTREF_GROUP_END(read);
 
 	/* The death row (S3): the count that is written, then what is read. */
-	DSTREF_LINE_START struct dstref_count tw_refs;
-	DSTREF_LINE_START void *hashinfo;
+	DSTREF_GROUP_LINE(row);
+	struct dstref_count tw_refs;
+	DSTREF_GROUP_END(row);
+	DSTREF_GROUP_LINE(lookup);
+	void *hashinfo;
 	uint32_t tw_limit;
+	DSTREF_GROUP_END(lookup);
 };
+DSTREF_GROUPED_END
 
+DSTREF_NET_FIELDS(DSTREF_FIELD_ASSERT)
 DSTREF_ASSERT_LINES(struct dstref_net, 3);
-DSTREF_ASSERT_LINE_START(struct dstref_net, hashinfo);
-DSTREF_ASSERT_OTHER_LINE(struct dstref_net, tw_refs, hashinfo);
-DSTREF_ASSERT_OTHER_LINE(struct dstref_net, tw_refs, flavour);
-DSTREF_ASSERT_SAME_LINE(struct dstref_net, hashinfo, tw_limit);
+DSTREF_ASSERT_STRIDE(struct dstref_net);
+DSTREF_ASSERT_OFFSET(struct dstref_net, tw_refs, DSTREF_LINE_SIZE);
+DSTREF_ASSERT_OFFSET(struct dstref_net, hashinfo, 2 * DSTREF_LINE_SIZE);
+DSTREF_ASSERT_OWN_LINE(struct dstref_net, tw_refs, hashinfo);
+DSTREF_ASSERT_GROUP_LINES(struct dstref_net, read, 1);
+DSTREF_ASSERT_GROUP_LINES(struct dstref_net, lookup, 1);
 
 /**
  * struct dstref_net_counters - counters of a namespace

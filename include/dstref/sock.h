@@ -87,27 +87,28 @@ struct dstref_sock_space {
 #define DSTREF_SOCK_EVENT_WAITER 0x1u
 #define DSTREF_SOCK_EVENT 0x2u
 
-/*
- *	field    receive       transmit      completion    control
- *	net      read          read          read          init
- *	proto    last put      last put      last unit     init
- *	space    -             -             read          set_write_space
- *	dst      borrow        borrow        -             slot calls
- *	user     the user's    the user's    -             before sharing
- *	sndbuf   -             read          read          set_sndbuf
- *	closed   read          read          -             close
- *	flags    -             -             end           init
- *	wmem     -             charge        uncharge      last put
- *	rmem     charge        -             -             last put, end of a
- *	                                                   received packet
- *	events   data_ready    -             -             wait_readable
- *	count    hold, put     hold, put     -             hold, put
- *	rcu      -             -             last unit     end
- *	entry    -             -             -             init, end
- */
+/* Who reads and writes what; line.h says how to read a list. */
+#define DSTREF_SOCK_FIELDS(X)                              \
+	X(struct dstref_sock, net, read, R, N, R, W)       \
+	X(struct dstref_sock, proto, read, E, E, E, W)     \
+	X(struct dstref_sock, space, read, N, N, R, W)     \
+	X(struct dstref_sock, dst, read, R, R, E, W)       \
+	X(struct dstref_sock, user, read, R, R, N, W)      \
+	X(struct dstref_sock, sndbuf, read, N, R, R, W)    \
+	X(struct dstref_sock, closed, read, R, R, N, W)    \
+	X(struct dstref_sock, flags, read, N, N, E, W)     \
+	X(struct dstref_sock, wmem, transmit, N, W, W, E)  \
+	X(struct dstref_sock, rmem, receive, W, N, N, E)   \
+	X(struct dstref_sock, events, receive, W, N, N, W) \
+	X(struct dstref_sock, count, identity, H, H, N, H) \
+	X(struct dstref_sock, rcu, identity, N, N, E, E)   \
+	X(struct dstref_sock, entry, identity, N, N, N, W)
+
+DSTREF_GROUPED
 struct dstref_sock {
 	/* Read-mostly. */
-	DSTREF_LINE_START struct dstref_net *net;
+	DSTREF_GROUP_LINE(read);
+	struct dstref_net *net;
 	const struct dstref_sock_proto *proto;
 	DSTREF_ATOMIC(const struct dstref_sock_space *) space;
 	struct dstref_dst_slot dst;
@@ -115,29 +116,44 @@ struct dstref_sock {
 	DSTREF_ATOMIC(uint32_t) sndbuf; /* bytes */
 	DSTREF_ATOMIC(uint32_t) closed; /* 1 after dstref_sock_close() */
 	uint32_t flags;
+	DSTREF_GROUP_END(read);
 
 	/* Written by transmit and completion. */
-	DSTREF_LINE_START struct dstref_wmem wmem;
+	DSTREF_GROUP_LINE(transmit);
+	struct dstref_wmem wmem;
+	DSTREF_GROUP_END(transmit);
 
-	/* Written by receive. */
-	DSTREF_LINE_START struct dstref_wmem rmem;
+	/* Written by receive: charges, events. */
+	DSTREF_GROUP_LINE(receive);
+	struct dstref_wmem rmem;
 	DSTREF_ATOMIC(uint32_t) events;
+	DSTREF_GROUP_END(receive);
 
 	/* Written by who looks it up. */
-	DSTREF_LINE_START struct dstref_count count;
+	DSTREF_GROUP_LINE(identity);
+	struct dstref_count count;
 	struct dstref_rcu_head rcu;
 	struct dstref_net_entry entry;
+	DSTREF_GROUP_END(identity);
 };
+DSTREF_GROUPED_END
 
+DSTREF_SOCK_FIELDS(DSTREF_FIELD_ASSERT)
 DSTREF_ASSERT_LINES(struct dstref_sock, 4);
+DSTREF_ASSERT_STRIDE(struct dstref_sock);
 DSTREF_ASSERT_OFFSET(struct dstref_sock, net, 0);
-DSTREF_ASSERT_SAME_LINE(struct dstref_sock, net, flags);
-DSTREF_ASSERT_LINE_START(struct dstref_sock, wmem);
-DSTREF_ASSERT_LINE_START(struct dstref_sock, rmem);
-DSTREF_ASSERT_LINE_START(struct dstref_sock, count);
-DSTREF_ASSERT_OTHER_LINE(struct dstref_sock, wmem, flags);
-DSTREF_ASSERT_OTHER_LINE(struct dstref_sock, wmem, rmem);
-DSTREF_ASSERT_OTHER_LINE(struct dstref_sock, rmem, count);
+DSTREF_ASSERT_OFFSET(struct dstref_sock, wmem, DSTREF_LINE_SIZE);
+DSTREF_ASSERT_OFFSET(struct dstref_sock, rmem, 2 * DSTREF_LINE_SIZE);
+DSTREF_ASSERT_OFFSET(struct dstref_sock, count, 3 * DSTREF_LINE_SIZE);
+DSTREF_ASSERT_GROUP_LINES(struct dstref_sock, read, 1);
+DSTREF_ASSERT_GROUP_LINES(struct dstref_sock, receive, 1);
+DSTREF_ASSERT_GROUP_LINES(struct dstref_sock, identity, 1);
+DSTREF_ASSERT_OWN_LINE(struct dstref_sock, wmem, rmem);
+
+/* Lines of a sock that are written for a packet that is sent. */
+DSTREF_ASSERT_PATH(DSTREF_SOCK_FIELDS(DSTREF_FIELD_CHARGE), 1, "a charge");
+DSTREF_ASSERT_PATH(DSTREF_SOCK_FIELDS(DSTREF_FIELD_COMPLETE), 1,
+		   "a completion");
 
 DSTREF_BEGIN_DECLS
 
