@@ -3,9 +3,9 @@
 # Writes the manual from the comments of the headers: a page dstref_NOUN.3 for
 # each, and for each call that it describes a page that is a link to it.
 #
-#	awk -f manual.awk dir=DIR version=VERSION KINDS HEADER...
+#	awk -f manual.awk dir=DIR version=VERSION LISTS HEADER...
 #
-# KINDS is src/manual_kinds.h, preprocessed. Of a header it reads
+# LISTS is src/manual_lists.h, preprocessed. Of a header it reads
 #	the block "DOC: noun - purpose"		NAME, DESCRIPTION
 #	a block "call - purpose"		a section of its own
 #	the code after it, to its ; or {	SYNOPSIS, or a struct in full
@@ -135,6 +135,8 @@ function page(    file, i)
 		printf ".SH CALLS\n%s", calls > file
 	if (noun == "report")
 		printf ".SH KINDS\n%s", kinds > file
+	if (fields[noun])
+		printf ".SH FIELDS\n.nf\n%s.fi\n", fields[noun] > file
 	if (see)
 		printf ".SH SEE ALSO\n%s\n", see > file
 	close(file)
@@ -159,6 +161,38 @@ FNR == 1 {
 		split(row[i], part, /" CAUSE "/)
 		sub(/" *$/, "", part[2])
 		kinds = kinds ".TP\n.B " roff(part[1]) "\n" roff(part[2]) "\n"
+	}
+	next
+}
+
+# A row of the table of fields; what its last columns say is in line.h.
+function field(type, member, group, receive, transmit, completion, control,
+	of, format)
+{
+	of = type
+	sub(/.*dstref_/, "", of)
+	format = "%-12s %-10s %-10s %-10s %-10s %s\n"
+	if (!fields[of])
+		fields[of] = sprintf(format, "field", "group", "receive",
+			"transmit", "completion", "control")
+	fields[of] = fields[of] sprintf(format, member, group, done[receive],
+		done[transmit], done[completion], done[control])
+}
+
+BEGIN {
+	done["N"] = "\\-"
+	done["R"] = "read"
+	done["W"] = "written"
+	done["H"] = "if counted"
+	done["E"] = "at its end"
+}
+
+/^FIELD struct / || / FIELD struct / {
+	n = split($0, row, / *FIELD struct /)
+	for (i = 2; i <= n; i++) {
+		split(row[i], part, " ")
+		field(part[1], part[2], part[3], part[4], part[5], part[6],
+			part[7])
 	}
 	next
 }

@@ -14,5 +14,5 @@ case $("$format" --version) in
 *"version 14."*) ;;
 *) echo "skipped: $("$format" --version) is not version 14"; exit 77 ;;
 esac
-find include src tests bench -name '*.[ch]' ! -name manual_kinds.h -exec \
+find include src tests bench -name '*.[ch]' ! -name manual_lists.h -exec \
 	"$format" --dry-run -Werror {} +

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# man.sh DIRECTORY: every call that a header describes, and every kind of
-# report, has its place in the manual, and groff has no word against a page.
+# man.sh DIRECTORY: every call that a header describes, every kind of report
+# and every field of a list has its place in the manual, and groff has no word
+# against a page.
 set -eu
 
 cd "$(dirname "$0")/../.."
@@ -48,6 +49,15 @@ for kind in $(sed -n 's/^	X([A-Z_]*, "\([a-z-]*\)".*/\1/p' \
 	grep -q "^\\.B $kind\$" "$1/dstref_report.3" ||
 		fault "$1/dstref_report.3" "$kind is not in its kinds"
 done
+# "noun member" of each list of fields.
+sed -n 's/^	X(struct dstref_\([a-z]*\), \([a-z_]*\),.*/\1 \2/p' \
+	include/dstref/*.h >"$1/../fields"
+while read -r noun field; do
+	sed -n '/^\.SH FIELDS/,/^\.fi/p' "$1/dstref_$noun.3" |
+		grep -q "^$field " ||
+		fault "$1/dstref_$noun.3" "$field is not in its fields"
+done <"$1/../fields"
+[ -s "$1/../fields" ] || fault include/dstref "no list of fields was found"
 [ $calls -gt 0 ] || fault include/dstref "no call was found"
 echo "$calls calls"
 exit $status
