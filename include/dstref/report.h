@@ -84,8 +84,13 @@ enum dstref_report_kind {
 #define DSTREF_REPORT_ENUM(name, text, cause) DSTREF_REPORT_##name,
 	DSTREF_REPORT_KINDS(DSTREF_REPORT_ENUM)
 #undef DSTREF_REPORT_ENUM
-		DSTREF_REPORT_KIND_COUNT
+		DSTREF_REPORT_KIND_COUNT,
+	DSTREF_REPORT_KIND_WIDE = 0x7fffffff /* 4 bytes with -fshort-enums */
 };
+
+DSTREF_STATIC_ASSERT(sizeof(enum dstref_report_kind) == 4,
+		     "enum dstref_report_kind must be 4 bytes: it stands in "
+		     "struct dstref_report");
 
 /* One misuse, as the hook sees it. Valid during the hook only. */
 struct dstref_report {
