@@ -51,8 +51,7 @@
 
 static struct dstref_dst *dst_of(struct rcu_head *head)
 {
-	return container_of((struct dstref_rcu_head *)(void *)head,
-			    struct dstref_dst, rcu);
+	return container_of(rcu_deferred(head), struct dstref_dst, rcu);
 }
 
 /* A grace period after the last put: nobody can know the dst any more. */

@@ -25,8 +25,8 @@
  * needs an entry to end. Entries that keep ending while destroy looks keep it
  * looking; after DRAIN_ROUNDS barriers it says busy.
  *
- * The list of entries serves the report and the walk. It is written when an
- * entry comes and, from the callback, when it goes: never on a packet's path.
+ * The list of entries serves the walk (net_walk.c). It is written when an entry
+ * comes and, from the callback, when it goes: never on a packet's path.
  *
  * Wakers and callbacks reach the namespace through an entry that they pin or,
  * inside a reader, through one whose end is at least a grace period away.
@@ -43,9 +43,6 @@
  *   sanitizers; without R1 or A1 the thread sanitizer reports the freeing.
  */
 #include "net_private.h"
-
-#include <dstref/dst.h>
-#include <dstref/sock.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -137,7 +134,7 @@ static void *default_alloc(void *ctx, size_t size, size_t align, int node)
 {
 	(void)ctx;
 	(void)node;
-	return aligned_alloc(align, (size + align - 1) / align * align);
+	return aligned_alloc(align, size);
 }
 
 static void default_free(void *ctx, void *ptr, size_t size)
@@ -147,13 +144,23 @@ static void default_free(void *ctx, void *ptr, size_t size)
 	free(ptr);
 }
 
+/* Whole lines, so that no neighbour shares the last one (C21). */
 static void *mem_alloc(const struct dstref_net_mem *mem, size_t size)
 {
-	return mem->alloc(mem->ctx, size, DSTREF_LINE_SIZE, -1);
+	size = DSTREF_LINE_ROUND(size);
+	void *ptr = mem->alloc(mem->ctx, size, DSTREF_LINE_SIZE, -1);
+
+	if (!ptr || (uintptr_t)ptr % DSTREF_LINE_SIZE == 0)
+		return ptr;
+	dstref_report_raise(DSTREF_REPORT_NET_MEMORY, "alloc hook", ptr, size,
+			    NULL);
+	mem->free(mem->ctx, ptr, size);
+	return NULL;
 }
 
 static void mem_free(const struct dstref_net_mem *mem, void *ptr, size_t size)
 {
+	size = DSTREF_LINE_ROUND(size);
 #if DSTREF_DEBUG
 	memset(ptr, POISON, size);
 #endif
@@ -174,18 +181,22 @@ void net_free(struct dstref_net *net, void *ptr, size_t size)
 
 static int check_abi(const struct dstref_net_abi *abi)
 {
-	char text[128];
+	static const char form[] = "version %u, lines of %u, words of %u, "
+				   "attr of %u bytes";
+	char program[80], library[80], text[200];
 
 	if (abi->version / 100 == DSTREF_VERSION / 100 &&
 	    abi->line_size == DSTREF_LINE_SIZE &&
 	    abi->attr_size == sizeof(struct dstref_net_attr) &&
 	    abi->word_size == sizeof(void *))
 		return 0;
-	snprintf(text, sizeof(text),
-		 "program: version %u, lines of %u; library: version %u, "
-		 "lines of %u",
-		 abi->version, abi->line_size, (unsigned int)DSTREF_VERSION,
-		 (unsigned int)DSTREF_LINE_SIZE);
+	snprintf(program, sizeof(program), form, abi->version, abi->line_size,
+		 abi->word_size, abi->attr_size);
+	snprintf(library, sizeof(library), form, (unsigned int)DSTREF_VERSION,
+		 (unsigned int)DSTREF_LINE_SIZE, (unsigned int)sizeof(void *),
+		 (unsigned int)sizeof(struct dstref_net_attr));
+	snprintf(text, sizeof(text), "program: %s; library: %s", program,
+		 library);
 	dstref_report_raise(DSTREF_REPORT_ABI_MISMATCH, "dstref_net_create",
 			    NULL, abi->line_size, text);
 	return -EPROTO;
@@ -203,8 +214,7 @@ static bool valid(const struct dstref_net_attr *attr)
 /* Starts the flavour's callback thread with the CPU mask of the creator. */
 static void first_callback(struct rcu_head *head)
 {
-	struct net *net = container_of((struct dstref_rcu_head *)(void *)head,
-				       struct net, first);
+	struct net *net = container_of(rcu_deferred(head), struct net, first);
 
 	rcu_tag_acquire(net->pub.flavour);
 	net_done(&net->pub);
@@ -249,102 +259,6 @@ int dstref_net_create_abi(struct dstref_net **result,
 	rcu_defer(attr->flavour, &net->first, first_callback);
 	*result = &net->pub;
 	return 0;
-}
-
-/* Reports of what is left. */
-
-struct look {
-	dstref_net_walk_fn fn;
-	void *ctx;
-	uint64_t now;
-};
-
-static uint32_t dst_refs(const void *object)
-{
-	return dstref_count_read(&((const struct dstref_dst *)object)->count);
-}
-
-/* References; without any, the packets that still pin it. */
-static uint32_t sock_refs(const void *object)
-{
-	const struct dstref_sock *sk = object;
-	uint32_t refs = dstref_count_read(&sk->count);
-	uint32_t out = dstref_wmem_value_units(dstref_wmem_read(&sk->wmem));
-	uint32_t in = dstref_wmem_value_units(dstref_wmem_read(&sk->rmem));
-
-	if (refs)
-		return refs;
-	/* While the receive account is open it has a unit of the other. */
-	return in ? in + out - 1 : out;
-}
-
-static bool look_at(struct dstref_net_entry *entry, const struct look *look)
-{
-	bool is_dst = entry->kind == DSTREF_NET_DST;
-	const void *object =
-		is_dst ? (const void *)container_of(entry, struct dstref_dst,
-						    entry)
-		       : container_of(entry, struct dstref_sock, entry);
-	uint32_t refs = is_dst ? dst_refs(object) : sock_refs(object);
-	uint32_t age = dstref_net_tick_of(look->now) - entry->born;
-
-	if (!refs)
-		return true;
-	return look->fn((enum dstref_net_kind)entry->kind, object, refs,
-			(uint64_t)age << DSTREF_NET_TICK_SHIFT, look->ctx);
-}
-
-void dstref_net_walk(struct dstref_net *pub, dstref_net_walk_fn fn, void *ctx)
-{
-	if (!dstref_debug_arg(pub, "dstref_net_walk"))
-		return;
-	struct net *net = net_of(pub);
-	struct look look = { fn, ctx, dstref_net_now(pub) };
-	struct dstref_net_entry *entry;
-
-	pthread_mutex_lock(&net->lock);
-	LIST_FOREACH (entry, &net->entries, link)
-		if (!look_at(entry, &look))
-			break;
-	pthread_mutex_unlock(&net->lock);
-}
-
-static const char *name_of(enum dstref_net_kind kind, const void *object)
-{
-	const char *name =
-		kind == DSTREF_NET_DST
-			? ((const struct dstref_dst *)object)->ops->name
-			: ((const struct dstref_sock *)object)->proto->name;
-	return name ? name : "unnamed";
-}
-
-static bool report_leak(enum dstref_net_kind kind, const void *object,
-			uint32_t refs, uint64_t age_ns, void *ctx)
-{
-	char text[128];
-
-	snprintf(text, sizeof(text),
-		 "%s '%s' has %" PRIu32 " references or packets and is "
-		 "%" PRIu64 " ms old",
-		 kind == DSTREF_NET_DST ? "dst" : "sock", name_of(kind, object),
-		 refs, age_ns / NS_PER_MS);
-	dstref_report_raise(DSTREF_REPORT_NET_LEAK, ctx, object, refs, text);
-	return true;
-}
-
-static void report_busy(struct net *net, uint64_t gate, const char *call)
-{
-	char text[128];
-
-	snprintf(text, sizeof(text),
-		 "%" PRIu64 " dst, %" PRIu64 " sock, %" PRIu32
-		 " callbacks under way",
-		 dstref_load_relaxed(&net->alive[DSTREF_NET_DST]),
-		 dstref_load_relaxed(&net->alive[DSTREF_NET_SOCK]),
-		 gate_callbacks(gate));
-	dstref_report_raise(DSTREF_REPORT_NET_BUSY, call, &net->pub,
-			    gate_entries(gate), text);
-	dstref_net_walk(&net->pub, report_leak, (void *)call);
 }
 
 /* Waiting. */
@@ -412,7 +326,8 @@ int dstref_net_destroy(struct dstref_net *pub)
 	uint64_t gate = drain(net);
 
 	if (gate)
-		report_busy(net, gate, call);
+		net_report_busy(net, gate_entries(gate), gate_callbacks(gate),
+				call);
 	else
 		net_release(net);
 	net_wait_end(flavour, online);
@@ -439,7 +354,8 @@ int dstref_net_barrier(struct dstref_net *pub, int64_t timeout_ns)
 		gate = drain(net);
 	}
 	if (gate)
-		report_busy(net, gate, call);
+		net_report_busy(net, gate_entries(gate), gate_callbacks(gate),
+				call);
 	net_wait_end(pub->flavour, online);
 	return gate ? -ETIMEDOUT : 0;
 }

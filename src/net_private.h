@@ -57,6 +57,10 @@ void net_unlink(struct dstref_net *net, struct dstref_net_entry *entry);
 /* The callback is done: its last touch of the namespace. */
 void net_done(struct dstref_net *net);
 
+/* Reports what is left: in numbers, then each entry by name. */
+void net_report_busy(struct net *net, uint32_t entries, uint32_t callbacks,
+		     const char *call);
+
 void *net_alloc(struct dstref_net *net, size_t size);
 void net_free(struct dstref_net *net, void *ptr, size_t size);
 

@@ -4,10 +4,10 @@
  *
  * The public headers keep room for a callback head and include nothing of
  * liburcu; here the two meet. liburcu is not annotated for the thread
- * sanitizer: queueing releases and the callback acquires a tag, the flavour's
- * address, so that what happened before the one is known to happen before
- * the other. A program that wants its readers known too releases the same tag
- * before it leaves a reader.
+ * sanitizer: queueing releases and the callback acquires two tags. The head
+ * tells it that what was done before the queueing is seen in the callback. The
+ * flavour does the same for readers, when the program releases its address
+ * before it leaves one, as tests/support/tsan.h does.
  */
 #ifndef DSTREF_RCU_H
 #define DSTREF_RCU_H
@@ -49,8 +49,15 @@ static inline void rcu_defer(const struct rcu_flavor_struct *flavour,
 			     struct dstref_rcu_head *head,
 			     void (*fn)(struct rcu_head *head))
 {
-	rcu_tag_release(flavour);
+	rcu_tag_release(head);
 	flavour->update_call_rcu((struct rcu_head *)(void *)head, fn);
+}
+
+/* First in each callback: its own head, as rcu_defer() knew it. */
+static inline struct dstref_rcu_head *rcu_deferred(struct rcu_head *head)
+{
+	rcu_tag_acquire(head);
+	return (struct dstref_rcu_head *)(void *)head;
 }
 
 #endif

@@ -68,8 +68,7 @@
 static void sock_end(struct rcu_head *head)
 {
 	struct dstref_sock *sk =
-		container_of((struct dstref_rcu_head *)(void *)head,
-			     struct dstref_sock, rcu);
+		container_of(rcu_deferred(head), struct dstref_sock, rcu);
 	const struct dstref_sock_proto *proto = sk->proto;
 	struct dstref_net *net = sk->net;
 	bool allocated = sk->flags & DSTREF_SOCK_ALLOCATED;

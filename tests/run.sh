@@ -36,7 +36,7 @@ done
 start=$(date +%s)
 install gcc g++ libc6-dev binutils cmake make ninja-build pkgconf \
 	liburcu-dev libcmocka-dev libjansson-dev \
-	clang clang-format groff-base shellcheck
+	clang clang-format groff-base shellcheck libdw-dev
 times="packages: $(($(date +%s) - start)) s"
 
 # The thread sanitizer of gcc 12 does not start where the kernel moves maps by

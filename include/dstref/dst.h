@@ -199,7 +199,9 @@ DSTREF_EXPORT void dstref_dst_release_now(struct dstref_dst *dst);
  *
  * obsolete becomes DSTREF_DST_DEAD, input and output become
  * dstref_dst_discard(), the child is taken and let go of a grace period
- * later. The references stay, and so does the slot: clear that too.
+ * later. The references stay, and so does the slot: clear that too. Twice is as
+ * once; of two callers at the same time the second may return before the first
+ * is done.
  *
  * Context: any thread, in a reader or not. Never blocks.
  * Ordering: release (R3), with the acquire of dstref_dst_slot_borrow(): who

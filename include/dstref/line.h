@@ -41,7 +41,12 @@
 /* Puts the member that follows at the start of a line. */
 #define DSTREF_LINE_START DSTREF_ALIGNED(DSTREF_LINE_SIZE)
 
-/* The line of its struct on which a byte lies, from 0. */
+/*
+ * The line of its struct on which a byte lies, from 0. That is a line of the
+ * machine where the struct starts on one: its type says so when a member has
+ * DSTREF_LINE_START (DSTREF_ASSERT_STRIDE holds it to that), else whoever
+ * allocates it must.
+ */
 #define DSTREF_LINE_AT(offset) ((offset) / DSTREF_LINE_SIZE)
 
 /* The line on which a member begins, and the one on which it ends. */
@@ -75,6 +80,19 @@
 #define DSTREF_GROUP_AFTER(type, group) offsetof(type, group_##group##_end)
 #define DSTREF_GROUP_SIZE(type, group) \
 	(DSTREF_GROUP_AFTER(type, group) - DSTREF_GROUP_AT(type, group))
+
+/*
+ * No layout is kept where members are packed. Every header that asserts one
+ * includes this, so that this message comes with theirs.
+ */
+struct dstref_line_unpacked {
+	char byte;
+	void *word;
+};
+DSTREF_STATIC_ASSERT(offsetof(struct dstref_line_unpacked, word) ==
+			     sizeof(void *),
+		     "struct members are packed here: build without "
+		     "-fpack-struct, include outside #pragma pack");
 
 /* Asserts on members. */
 
@@ -110,9 +128,12 @@
 			     #type "." #member " does not start a line: "    \
 				   "put DSTREF_LINE_START before it")
 
+/* Both, whole, whichever comes first. */
 #define DSTREF_ASSERT_SAME_LINE(type, a, b)                                 \
 	DSTREF_STATIC_ASSERT(DSTREF_LINE_OF(type, a) ==                     \
-				     DSTREF_LINE_OF_END(type, b),           \
+					     DSTREF_LINE_OF_END(type, b) && \
+				     DSTREF_LINE_OF(type, b) ==             \
+					     DSTREF_LINE_OF_END(type, a),   \
 			     #type "." #a " and ." #b " belong together "   \
 				   "and lie on two lines: move one to the " \
 				   "other")
@@ -199,38 +220,41 @@
 			    completion, control)                    \
 	DSTREF_ASSERT_GROUP_HAS(type, group, member);
 
-/* The bit of a member's line when @access is among @kinds. */
-#define DSTREF_LINE_BIT(type, member, access, kinds) \
-	((((access) & (kinds)) ? 1u : 0u) << DSTREF_LINE_OF(type, member))
+/* The bits of a member's lines, of 64 at most, when @access is in @kinds. */
+#define DSTREF_LINE_BITS(type, member, access, kinds)                          \
+	(((access) & (kinds)) ? (2ull << DSTREF_LINE_OF_END(type, member)) -   \
+					(1ull << DSTREF_LINE_OF(type, member)) \
+			      : 0ull)
 
 /* X: lines that a packet with a borrowed reference touches on its way out. */
-#define DSTREF_FIELD_BORROW(type, member, group, receive, transmit,           \
-			    completion, control)                              \
-	| DSTREF_LINE_BIT(type, member,                                       \
-			  DSTREF_ACCESS_##receive | DSTREF_ACCESS_##transmit, \
-			  DSTREF_ACCESS_R | DSTREF_ACCESS_W)
+#define DSTREF_FIELD_BORROW(type, member, group, receive, transmit,            \
+			    completion, control)                               \
+	| DSTREF_LINE_BITS(type, member,                                       \
+			   DSTREF_ACCESS_##receive | DSTREF_ACCESS_##transmit, \
+			   DSTREF_ACCESS_R | DSTREF_ACCESS_W)
 
 /* X: lines that a packet with a counted reference touches on its way out. */
-#define DSTREF_FIELD_HOLD(type, member, group, receive, transmit, completion, \
-			  control)                                            \
-	| DSTREF_LINE_BIT(type, member,                                       \
-			  DSTREF_ACCESS_##receive | DSTREF_ACCESS_##transmit, \
-			  DSTREF_ACCESS_R | DSTREF_ACCESS_W | DSTREF_ACCESS_H)
+#define DSTREF_FIELD_HOLD(type, member, group, receive, transmit, completion,  \
+			  control)                                             \
+	| DSTREF_LINE_BITS(type, member,                                       \
+			   DSTREF_ACCESS_##receive | DSTREF_ACCESS_##transmit, \
+			   DSTREF_ACCESS_R | DSTREF_ACCESS_W |                 \
+				   DSTREF_ACCESS_H)
 
 /* X: lines that are written as a packet is charged. */
 #define DSTREF_FIELD_CHARGE(type, member, group, receive, transmit, \
 			    completion, control)                    \
-	| DSTREF_LINE_BIT(type, member, DSTREF_ACCESS_##transmit,   \
-			  DSTREF_ACCESS_W)
+	| DSTREF_LINE_BITS(type, member, DSTREF_ACCESS_##transmit,  \
+			   DSTREF_ACCESS_W)
 
 /* X: lines that are written as a packet completes. */
 #define DSTREF_FIELD_COMPLETE(type, member, group, receive, transmit, \
 			      completion, control)                    \
-	| DSTREF_LINE_BIT(type, member, DSTREF_ACCESS_##completion,   \
-			  DSTREF_ACCESS_W)
+	| DSTREF_LINE_BITS(type, member, DSTREF_ACCESS_##completion,  \
+			   DSTREF_ACCESS_W)
 
 /* How many lines: DSTREF_LINES(DSTREF_DST_FIELDS(DSTREF_FIELD_HOLD)). */
-#define DSTREF_LINES(bits) __builtin_popcount(0u bits)
+#define DSTREF_LINES(bits) __builtin_popcountll(0ull bits)
 
 #define DSTREF_ASSERT_PATH(bits, lines, path)                             \
 	DSTREF_STATIC_ASSERT(DSTREF_LINES(bits) <= (lines),               \

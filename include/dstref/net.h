@@ -15,8 +15,10 @@
  * update_call_rcu is also called from threads that are registered nowhere (the
  * _outside calls) and from callbacks, then perhaps for the head whose callback
  * it is; liburcu bears both, as long as nobody frees its per-CPU callback
- * threads meanwhile. This header includes none of liburcu's, so it may come
- * before or after them.
+ * threads meanwhile. A call that may wait asks read_ongoing, takes the thread
+ * offline and asks again, to tell an online QSBR thread from one in a reader;
+ * so thread_offline must bear being called in a reader. This header includes
+ * none of liburcu's, so it may come before or after them.
  *
  * Concurrency:
  *	create               alone, on its own result
@@ -46,8 +48,10 @@ struct dstref_rcu_head {
 
 /**
  * struct dstref_net_mem - where memory comes from
- * @alloc: @size bytes aligned to @align (a power of two), near NUMA @node, or
- *         anywhere when @node is -1; NULL when there is none. Not cleared
+ * @alloc: @size bytes, a multiple of @align, aligned to @align (a power of
+ *         two), near NUMA @node, or anywhere when @node is -1; NULL when there
+ *         is none. Not cleared. What is not aligned is reported, given
+ *         back, and counts as none
  * @free: what @alloc returned, with the same @size
  * @ctx: first argument of both
  *
@@ -84,7 +88,12 @@ struct dstref_net_abi {
 	uint32_t word_size;
 };
 
-enum dstref_net_kind { DSTREF_NET_DST, DSTREF_NET_SOCK, DSTREF_NET_KINDS };
+enum dstref_net_kind {
+	DSTREF_NET_DST,
+	DSTREF_NET_SOCK,
+	DSTREF_NET_KINDS,
+	DSTREF_NET_KIND_WIDE = 0x7fffffff /* 4 bytes with -fshort-enums */
+};
 
 /*
  * An entry's place in the list of its namespace. Written under the
@@ -153,7 +162,7 @@ DSTREF_ASSERT_GROUP_LINES(struct dstref_net, lookup, 1);
  * @wakeups_data: threads woken by data_ready, or by close
  */
 struct dstref_net_counters {
-	uint64_t dst;
+	DSTREF_ALIGNED(8) uint64_t dst; /* -malign-double changes nothing */
 	uint64_t sock;
 	uint64_t callbacks;
 	uint64_t sleeps_room;

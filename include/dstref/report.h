@@ -78,7 +78,10 @@
 	  "last one: nothing was done")                                       \
 	X(ABI_MISMATCH, "abi-mismatch",                                       \
 	  "the program was built with another line size or other headers "    \
-	  "than the library: build it with the flags of dstref.pc")
+	  "than the library: build it with the flags of dstref.pc")           \
+	X(NET_MEMORY, "net-memory",                                           \
+	  "the alloc hook returned memory off its alignment: it was given "   \
+	  "back, as if there were none")
 
 enum dstref_report_kind {
 #define DSTREF_REPORT_ENUM(name, text, cause) DSTREF_REPORT_##name,
@@ -97,7 +100,8 @@ struct dstref_report {
 	enum dstref_report_kind kind;
 	const char *call; /* the public call that found it */
 	const void *object; /* the object, or NULL */
-	uint64_t value; /* what was found there; its meaning is the kind's */
+	/* What was found; its meaning is the kind's. So aligned on i386 too. */
+	DSTREF_ALIGNED(8) uint64_t value;
 	uint64_t seen; /* reports of this kind so far, this one included */
 	const char *text; /* more in words, or NULL */
 };

@@ -148,8 +148,11 @@ static inline void dstref_wmem_init(struct dstref_wmem *wmem)
 DSTREF_NODISCARD static inline bool
 dstref_wmem_charge(struct dstref_wmem *wmem, uint32_t bytes, uint64_t *before)
 {
-	if (!dstref_debug_arg(wmem, "dstref_wmem_charge"))
+	if (!dstref_debug_arg(wmem, "dstref_wmem_charge")) {
+		if (before)
+			*before = 0;
 		return false;
+	}
 	uint64_t cost = DSTREF_WMEM_UNIT +
 			DSTREF_WMEM_BYTE * dstref_wmem_cut(wmem, bytes);
 	uint64_t old = dstref_fetch_add_relaxed(&wmem->word, cost);
@@ -178,8 +181,11 @@ dstref_wmem_charge(struct dstref_wmem *wmem, uint32_t bytes, uint64_t *before)
 DSTREF_NODISCARD static inline bool
 dstref_wmem_uncharge(struct dstref_wmem *wmem, uint32_t bytes, uint64_t *after)
 {
-	if (!dstref_debug_arg(wmem, "dstref_wmem_uncharge"))
+	if (!dstref_debug_arg(wmem, "dstref_wmem_uncharge")) {
+		if (after)
+			*after = 0;
 		return false;
+	}
 	uint64_t cost = DSTREF_WMEM_UNIT +
 			DSTREF_WMEM_BYTE * dstref_wmem_cut(wmem, bytes);
 	/* R1, with A1 in dstref_wmem_uncharge_slow(). */

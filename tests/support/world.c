@@ -70,6 +70,10 @@ int world_teardown(void **state)
 		bad++;
 	else if (alloc_fini(&world->alloc))
 		bad++;
+	if (world->unpinned) {
+		print_error("the namespace did not count a destroy\n");
+		bad++;
+	}
 	if (all_faults()) {
 		print_error("%u faults of RCU\n", all_faults());
 		bad++;
@@ -98,7 +102,11 @@ static void route_end(struct dstref_dst *dst)
 		(struct route *)((char *)dst - offsetof(struct route, dst));
 	struct world *world = route->world;
 	struct dstref_net_mem mem = alloc_mem(&world->alloc);
+	struct dstref_net_counters stats;
 
+	dstref_net_stats(dst->net, &stats);
+	if (!stats.callbacks)
+		world->unpinned = true;
 	world->ended[route->number]++;
 	world->place[route->number] = ++world->ends;
 	if (route->slot && dstref_load_relaxed(&route->slot->dst) == dst)

@@ -27,6 +27,7 @@ struct world {
 	unsigned int ended[WORLD_ROUTES]; /* how often it ran */
 	unsigned int place[WORLD_ROUTES]; /* as the how manieth, from 1 */
 	unsigned int ends;
+	bool unpinned; /* the namespace counted no callback meanwhile */
 	bool shown; /* a route's slot still showed it */
 	uint32_t watched; /* references of the last route's watch */
 };

@@ -33,7 +33,7 @@ static const char *const names[] = {
 	"wmem-saturated",  "wmem-underflow",  "wmem-dead",	"wmem-residue",
 	"wmem-range",	   "null-argument",   "reader-missing", "reader-blocks",
 	"dst-hold-dead",   "sock-hold-dead",  "net-busy",	"net-leak",
-	"net-tick",	   "abi-mismatch",
+	"net-tick",	   "abi-mismatch",    "net-memory",
 };
 
 static void raise_times(enum dstref_report_kind kind, uint64_t times)

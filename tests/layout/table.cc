@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: MIT */
+/* table, as C++ sees the headers. */
+#include "table.c"
