@@ -198,7 +198,7 @@ static void hook(const struct dstref_report *report, void *ctx)
 
 	(void)ctx;
 	CHECK(report->kind == DSTREF_REPORT_ABI_MISMATCH);
-	snprintf(want, sizeof(want), "lines of %u; library", DSTREF_LINE_SIZE);
+	snprintf(want, sizeof(want), "lines of %u,", DSTREF_LINE_SIZE);
 	CHECK(report->text && strstr(report->text, want));
 	snprintf(want, sizeof(want), "lines of %u", dstref_line_size());
 	CHECK(strstr(strstr(report->text, "library"), want));
