@@ -322,7 +322,7 @@ int dstref_net_destroy(struct dstref_net *pub)
 	const struct rcu_flavor_struct *flavour = pub->flavour;
 
 	(void)dstref_fetch_or_acq_rel(&net->gate, GATE_CLOSING);
-	flavour->update_synchronize_rcu();
+	rcu_wait(flavour);
 	uint64_t gate = drain(net);
 
 	if (gate)

@@ -53,6 +53,13 @@ static inline void rcu_defer(const struct rcu_flavor_struct *flavour,
 	flavour->update_call_rcu((struct rcu_head *)(void *)head, fn);
 }
 
+/* Waits until every reader that is inside has left. */
+static inline void rcu_wait(const struct rcu_flavor_struct *flavour)
+{
+	flavour->update_synchronize_rcu();
+	rcu_tag_acquire(flavour);
+}
+
 /* First in each callback: its own head, as rcu_defer() knew it. */
 static inline struct dstref_rcu_head *rcu_deferred(struct rcu_head *head)
 {

@@ -283,7 +283,7 @@ int dstref_sock_set_write_space(struct dstref_sock *sk,
 		return -EDEADLK;
 	/* R4, with A4 in tell_room(). */
 	if (dstref_xchg_acq_rel(&sk->space, space)) {
-		sk->net->flavour->update_synchronize_rcu();
+		rcu_wait(sk->net->flavour);
 		pthread_mutex_lock(&net->outside);
 		pthread_mutex_unlock(&net->outside);
 	}
@@ -334,6 +334,7 @@ struct want {
 	struct dstref_sock *sk;
 	const void *key;
 	uint32_t token;
+	bool look; /* only, and not sleep */
 };
 
 /* Marks the word and looks at it: need the caller not sleep? */
@@ -373,6 +374,8 @@ static int sleep_once(struct want *want, struct park_node *node,
 		result = -ESHUTDOWN;
 	} else if (mark(want)) {
 		result = 0;
+	} else if (want->look) {
+		result = -ETIMEDOUT;
 	} else {
 		(void)dstref_fetch_add_relaxed(&net->sleeps[want->kind],
 					       (uint64_t)1);
@@ -411,7 +414,7 @@ int dstref_sock_wait_writable(struct dstref_sock *sk, int64_t timeout_ns)
 
 	if (!dstref_debug_arg(sk, call))
 		return -EINVAL;
-	struct want want = { NET_ROOM, sk, &sk->wmem, 0 };
+	struct want want = { NET_ROOM, sk, &sk->wmem, 0, !timeout_ns };
 
 	return sleep_for(&want, timeout_ns, call);
 }
@@ -423,7 +426,7 @@ int dstref_sock_wait_readable(struct dstref_sock *sk, uint32_t token,
 
 	if (!dstref_debug_arg(sk, call))
 		return -EINVAL;
-	struct want want = { NET_DATA, sk, &sk->events, token };
+	struct want want = { NET_DATA, sk, &sk->events, token, !timeout_ns };
 
 	return sleep_for(&want, timeout_ns, call);
 }

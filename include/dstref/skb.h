@@ -137,7 +137,7 @@ static inline void dstref_skb_orphan_outside(struct dstref_skb *skb)
 /**
  * dstref_skb_set_owner_w - a sock pays for sending a packet
  * @skb: the packet; an owner that it has is let go of first
- * @sk: the caller has a reference, or a packet of the same sock
+ * @sk: the caller has a reference, or another packet of the same sock
  *
  * Charges truesize, a zero too. It does not ask whether the sock is
  * writeable: that is the sender's, before.

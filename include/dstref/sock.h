@@ -54,8 +54,8 @@ struct dstref_sock;
  *           hand the memory back, must be there. After dstref_sock_alloc():
  *           undo what the user added, the library frees; may be NULL. Runs
  *           once, on the flavour's callback thread
- * @clone: fill in a child; 0 or -errno, and then undo its own work; NULL:
- *         nothing to fill in
+ * @clone: fill in a child; 0, or -errno (anything but 0 counts as one) when it
+ *         has undone its own work; NULL: nothing to fill in
  */
 struct dstref_sock_proto {
 	const char *name;
@@ -68,7 +68,8 @@ struct dstref_sock_proto {
 /**
  * struct dstref_sock_space - a write-space callback
  * @fn: called after each completion that leaves half of sndbuf free or more,
- *      while the packet's unit still pins the sock; must not block
+ *      while the packet's unit still pins the sock. Must not block, nor call
+ *      an _outside form, for it may have been called by one, under its lock
  * @data: its argument
  *
  * Function and data are one pointer, so that no call mixes two of them.
@@ -467,6 +468,8 @@ static inline void dstref_sock_uncharge_w(struct dstref_sock *sk,
 static inline void dstref_sock_recharge_w(struct dstref_sock *sk, uint32_t from,
 					  uint32_t to)
 {
+	if (!dstref_debug_arg(sk, "dstref_sock_recharge_w"))
+		return;
 	uint64_t after = dstref_wmem_recharge(&sk->wmem, from, to);
 	uint32_t room = dstref_load_relaxed(&sk->sndbuf) / 2;
 
@@ -519,6 +522,8 @@ static inline void dstref_sock_uncharge_r(struct dstref_sock *sk,
 DSTREF_NODISCARD static inline uint32_t
 dstref_sock_data_token(const struct dstref_sock *sk)
 {
+	if (!dstref_debug_arg(sk, "dstref_sock_data_token"))
+		return 0;
 	return dstref_load_acquire(&sk->events) & ~DSTREF_SOCK_EVENT_WAITER;
 }
 
