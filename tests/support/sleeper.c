@@ -81,3 +81,37 @@ void sleeper_wakeups(uint64_t room, uint64_t data)
 	assert_int_equal(sleeper_stats().wakeups_room, room);
 	assert_int_equal(sleeper_stats().wakeups_data, data);
 }
+
+struct dstref_sock *sleeper_full(void)
+{
+	struct dstref_sock *sk = scene_sock(&scene);
+
+	dstref_sock_set_sndbuf(sk, SLEEPER_SNDBUF);
+	for (int i = 0; i < 10; i++)
+		assert_true(dstref_sock_charge_w(sk, 100));
+	assert_false(dstref_sock_writeable(sk));
+	return sk;
+}
+
+void sleeper_complete(struct dstref_sock *sk, int packets)
+{
+	scene_enter();
+	while (packets--)
+		dstref_sock_uncharge_w(sk, 100);
+	scene_leave();
+}
+
+bool sleeper_marked(struct dstref_sock *sk)
+{
+	return (dstref_wmem_read(&sk->wmem) & DSTREF_WMEM_WAITER) ||
+	       (dstref_load_relaxed(&sk->events) & DSTREF_SOCK_EVENT_WAITER);
+}
+
+void sleeper_let_go(struct dstref_sock *sk, int packets)
+{
+	assert_false(sleeper_marked(sk));
+	sleeper_complete(sk, packets);
+	dstref_sock_put_outside(sk);
+	assert_true(manual_drain());
+	assert_int_equal(dstref_load_relaxed(&scene.ended), 1);
+}

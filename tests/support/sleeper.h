@@ -16,6 +16,8 @@
 #define SLEEPER_MS INT64_C(1000000)
 #define SLEEPER_LONG (INT64_C(10000) * SLEEPER_MS)
 
+#define SLEEPER_SNDBUF 1000u /* of a full sock */
+
 enum sleeper_kind { ROOM, DATA };
 
 struct sleeper {
@@ -42,6 +44,18 @@ void sleeper_until(uint64_t room, uint64_t data);
 
 /* Fails unless so many wake-ups were counted. */
 void sleeper_wakeups(uint64_t room, uint64_t data);
+
+/* A sock of the scene that is full: ten packets of 100 bytes. */
+struct dstref_sock *sleeper_full(void);
+
+/* So many of the packets complete, in a reader. */
+void sleeper_complete(struct dstref_sock *sk, int packets);
+
+/* Whether a mark says that somebody waits, for room or for data. */
+bool sleeper_marked(struct dstref_sock *sk);
+
+/* No mark was left; the last packets complete, and the sock ends. */
+void sleeper_let_go(struct dstref_sock *sk, int packets);
 
 struct dstref_net_counters sleeper_stats(void);
 

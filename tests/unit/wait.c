@@ -23,43 +23,6 @@
 #include "sleeper.h"
 
 #define MS SLEEPER_MS
-#define SNDBUF 1000
-
-/* A sock that is full: ten packets of 100 bytes. */
-static struct dstref_sock *full(void)
-{
-	struct dstref_sock *sk = scene_sock(&scene);
-
-	dstref_sock_set_sndbuf(sk, SNDBUF);
-	for (int i = 0; i < 10; i++)
-		assert_true(dstref_sock_charge_w(sk, 100));
-	assert_false(dstref_sock_writeable(sk));
-	return sk;
-}
-
-static void complete(struct dstref_sock *sk, int packets)
-{
-	scene_enter();
-	while (packets--)
-		dstref_sock_uncharge_w(sk, 100);
-	scene_leave();
-}
-
-static bool marked(struct dstref_sock *sk)
-{
-	return (dstref_wmem_read(&sk->wmem) & DSTREF_WMEM_WAITER) ||
-	       (dstref_load_relaxed(&sk->events) & DSTREF_SOCK_EVENT_WAITER);
-}
-
-/* Nobody waits any more, no mark was left. */
-static void let_go(struct dstref_sock *sk, int packets)
-{
-	assert_false(marked(sk));
-	complete(sk, packets);
-	dstref_sock_put_outside(sk);
-	assert_true(manual_drain());
-	assert_int_equal(dstref_load_relaxed(&scene.ended), 1);
-}
 
 /* Waits that need no other thread. */
 
@@ -75,54 +38,54 @@ static void wait_ready_at_once_does_not_sleep(void **state)
 	assert_int_equal(dstref_sock_wait_readable(sk, token, SLEEPER_LONG), 0);
 	assert_int_equal(dstref_sock_wait_readable(sk, token, 0), 0);
 	sleeper_until(0, 0);
-	let_go(sk, 0);
+	sleeper_let_go(sk, 0);
 }
 
 static void wait_ends_at_its_timeout(void **state)
 {
-	struct dstref_sock *sk = full();
+	struct dstref_sock *sk = sleeper_full();
 	uint32_t token = dstref_sock_data_token(sk);
 	int64_t begin = sleeper_now();
 
 	(void)state;
 	assert_int_equal(dstref_sock_wait_writable(sk, 20 * MS), -ETIMEDOUT);
 	assert_true(sleeper_now() - begin >= 20 * MS);
-	assert_false(marked(sk));
+	assert_false(sleeper_marked(sk));
 	begin = sleeper_now();
 	assert_int_equal(dstref_sock_wait_readable(sk, token, 20 * MS),
 			 -ETIMEDOUT);
 	assert_true(sleeper_now() - begin >= 20 * MS);
 	sleeper_until(1, 1);
 	sleeper_wakeups(0, 0);
-	let_go(sk, 10);
+	sleeper_let_go(sk, 10);
 }
 
 static void wait_of_no_time_looks_once(void **state)
 {
-	struct dstref_sock *sk = full();
+	struct dstref_sock *sk = sleeper_full();
 	uint32_t token = dstref_sock_data_token(sk);
 
 	(void)state;
 	assert_int_equal(dstref_sock_wait_writable(sk, 0), -ETIMEDOUT);
 	assert_int_equal(dstref_sock_wait_readable(sk, token, 0), -ETIMEDOUT);
-	let_go(sk, 10);
+	sleeper_let_go(sk, 10);
 }
 
 /* From one byte below sndbuf, not from the half on which sleepers wake. */
 static void wait_writable_is_as_writeable_says(void **state)
 {
-	struct dstref_sock *sk = full();
+	struct dstref_sock *sk = sleeper_full();
 
 	(void)state;
-	complete(sk, 1);
+	sleeper_complete(sk, 1);
 	assert_true(dstref_sock_writeable(sk));
 	assert_int_equal(dstref_sock_wait_writable(sk, 0), 0);
-	let_go(sk, 9);
+	sleeper_let_go(sk, 9);
 }
 
 static void wait_after_close_is_shut_down(void **state)
 {
-	struct dstref_sock *sk = full();
+	struct dstref_sock *sk = sleeper_full();
 	uint32_t token = dstref_sock_data_token(sk);
 
 	(void)state;
@@ -131,14 +94,14 @@ static void wait_after_close_is_shut_down(void **state)
 			 -ESHUTDOWN);
 	assert_int_equal(dstref_sock_wait_readable(sk, token, SLEEPER_LONG),
 			 -ESHUTDOWN);
-	complete(sk, 10);
+	sleeper_complete(sk, 10);
 	dstref_sock_data_ready(sk);
 	assert_int_equal(dstref_sock_wait_writable(sk, SLEEPER_LONG),
 			 -ESHUTDOWN);
 	assert_int_equal(dstref_sock_wait_readable(sk, token, SLEEPER_LONG),
 			 -ESHUTDOWN);
 	sleeper_until(0, 0);
-	let_go(sk, 0);
+	sleeper_let_go(sk, 0);
 }
 
 static void wait_inside_a_reader_is_refused(void **state)
@@ -186,7 +149,7 @@ static void wait_readable_sees_what_came_since_the_token(void **state)
 	assert_int_equal(dstref_sock_wait_readable(sk, token, SLEEPER_LONG), 0);
 	sleeper_until(0, 1);
 	assert_int_not_equal(dstref_sock_data_token(sk), token);
-	let_go(sk, 0);
+	sleeper_let_go(sk, 0);
 }
 
 /* The mark of a waiter is no part of the token. */
@@ -199,7 +162,7 @@ static void wait_readable_token_is_the_same_beside_a_sleeper(void **state)
 	(void)state;
 	sleeper_start(&one, sk, DATA);
 	sleeper_until(0, 1);
-	assert_true(marked(sk));
+	assert_true(sleeper_marked(sk));
 	assert_int_equal(dstref_sock_data_token(sk), token);
 	sleeper_start(&two, sk, DATA);
 	sleeper_until(0, 2);
@@ -207,7 +170,7 @@ static void wait_readable_token_is_the_same_beside_a_sleeper(void **state)
 	assert_int_equal(sleeper_end(&one), 0);
 	assert_int_equal(sleeper_end(&two), 0);
 	sleeper_wakeups(0, 2);
-	let_go(sk, 0);
+	sleeper_let_go(sk, 0);
 }
 
 /* QSBR: who sleeps is offline, or no grace period would end meanwhile. */

@@ -20,90 +20,53 @@
 #include "sleeper.h"
 
 #define MS SLEEPER_MS
-#define SNDBUF 1000
-
-/* A sock that is full: ten packets of 100 bytes. */
-static struct dstref_sock *full(void)
-{
-	struct dstref_sock *sk = scene_sock(&scene);
-
-	dstref_sock_set_sndbuf(sk, SNDBUF);
-	for (int i = 0; i < 10; i++)
-		assert_true(dstref_sock_charge_w(sk, 100));
-	assert_false(dstref_sock_writeable(sk));
-	return sk;
-}
-
-static void complete(struct dstref_sock *sk, int packets)
-{
-	scene_enter();
-	while (packets--)
-		dstref_sock_uncharge_w(sk, 100);
-	scene_leave();
-}
-
-static bool marked(struct dstref_sock *sk)
-{
-	return (dstref_wmem_read(&sk->wmem) & DSTREF_WMEM_WAITER) ||
-	       (dstref_load_relaxed(&sk->events) & DSTREF_SOCK_EVENT_WAITER);
-}
-
-/* Nobody waits any more, no mark was left. */
-static void let_go(struct dstref_sock *sk, int packets)
-{
-	assert_false(marked(sk));
-	complete(sk, packets);
-	dstref_sock_put_outside(sk);
-	assert_true(manual_drain());
-	assert_int_equal(dstref_load_relaxed(&scene.ended), 1);
-}
 
 static void wake_writable_is_woken_at_half_and_once(void **state)
 {
 	struct sleeper sleeper = { .timeout = -1 };
-	struct dstref_sock *sk = full();
+	struct dstref_sock *sk = sleeper_full();
 
 	(void)state;
 	sleeper_start(&sleeper, sk, ROOM);
 	sleeper_until(1, 0);
-	complete(sk, 4);
+	sleeper_complete(sk, 4);
 	sleeper_wakeups(0, 0);
-	complete(sk, 1);
+	sleeper_complete(sk, 1);
 	sleeper_wakeups(1, 0);
-	complete(sk, 5);
+	sleeper_complete(sk, 5);
 	assert_int_equal(sleeper_end(&sleeper), 0);
 	sleeper_until(1, 0);
 	sleeper_wakeups(1, 0);
-	let_go(sk, 0);
+	sleeper_let_go(sk, 0);
 }
 
 static void wake_completions_wake_no_data_sleeper(void **state)
 {
 	struct sleeper room = { 0 }, data = { 0 };
-	struct dstref_sock *sk = full();
+	struct dstref_sock *sk = sleeper_full();
 
 	(void)state;
 	sleeper_start(&data, sk, DATA);
 	sleeper_until(0, 1);
-	complete(sk, 1);
+	sleeper_complete(sk, 1);
 	sleeper_wakeups(0, 0);
 	assert_true(dstref_sock_charge_w(sk, 100));
 	sleeper_start(&room, sk, ROOM);
 	sleeper_until(1, 1);
-	complete(sk, 10);
+	sleeper_complete(sk, 10);
 	assert_int_equal(sleeper_end(&room), 0);
 	sleeper_wakeups(1, 0);
 	dstref_sock_data_ready(sk);
 	assert_int_equal(sleeper_end(&data), 0);
 	sleeper_wakeups(1, 1);
 	sleeper_until(1, 1);
-	let_go(sk, 0);
+	sleeper_let_go(sk, 0);
 }
 
 static void wake_data_wakes_no_room_sleeper(void **state)
 {
 	struct sleeper room = { 0 }, data = { 0 };
-	struct dstref_sock *sk = full();
+	struct dstref_sock *sk = sleeper_full();
 
 	(void)state;
 	sleeper_start(&room, sk, ROOM);
@@ -115,44 +78,44 @@ static void wake_data_wakes_no_room_sleeper(void **state)
 	dstref_sock_data_ready(sk);
 	assert_int_equal(sleeper_end(&data), 0);
 	sleeper_wakeups(0, 1);
-	complete(sk, 5);
+	sleeper_complete(sk, 5);
 	assert_int_equal(sleeper_end(&room), 0);
 	sleeper_wakeups(1, 1);
 	sleeper_until(1, 1);
-	let_go(sk, 5);
+	sleeper_let_go(sk, 5);
 }
 
 static void wake_two_sleepers_are_both_woken(void **state)
 {
 	struct sleeper one = { 0 }, two = { 0 };
-	struct dstref_sock *sk = full();
+	struct dstref_sock *sk = sleeper_full();
 
 	(void)state;
 	sleeper_start(&one, sk, ROOM);
 	sleeper_start(&two, sk, ROOM);
 	sleeper_until(2, 0);
-	complete(sk, 5);
+	sleeper_complete(sk, 5);
 	assert_int_equal(sleeper_end(&one), 0);
 	assert_int_equal(sleeper_end(&two), 0);
 	sleeper_wakeups(2, 0);
-	let_go(sk, 5);
+	sleeper_let_go(sk, 5);
 }
 
 /* Who leaves at his timeout leaves the mark to the one who stays. */
 static void stay_and_leave(enum sleeper_kind kind, uint64_t room, uint64_t data)
 {
 	struct sleeper stays = { 0 }, leaves = { .timeout = 30 * MS };
-	struct dstref_sock *sk = full();
+	struct dstref_sock *sk = sleeper_full();
 
 	sleeper_start(&stays, sk, kind);
 	sleeper_until(room + (kind == ROOM), data + (kind == DATA));
 	sleeper_start(&leaves, sk, kind);
 	assert_int_equal(sleeper_end(&leaves), -ETIMEDOUT);
-	assert_true(marked(sk));
-	complete(sk, 10);
+	assert_true(sleeper_marked(sk));
+	sleeper_complete(sk, 10);
 	dstref_sock_data_ready(sk);
 	assert_int_equal(sleeper_end(&stays), 0);
-	assert_false(marked(sk));
+	assert_false(sleeper_marked(sk));
 	dstref_sock_put_outside(sk);
 }
 
@@ -169,7 +132,7 @@ static void wake_sleeper_who_stays_is_not_forgotten(void **state)
 static void wake_close_wakes_both_kinds(void **state)
 {
 	struct sleeper room = { 0 }, data = { .timeout = -1 };
-	struct dstref_sock *sk = full();
+	struct dstref_sock *sk = sleeper_full();
 
 	(void)state;
 	sleeper_start(&room, sk, ROOM);
@@ -179,24 +142,24 @@ static void wake_close_wakes_both_kinds(void **state)
 	assert_int_equal(sleeper_end(&room), -ESHUTDOWN);
 	assert_int_equal(sleeper_end(&data), -ESHUTDOWN);
 	sleeper_wakeups(1, 1);
-	let_go(sk, 10);
+	sleeper_let_go(sk, 10);
 }
 
 static void wake_sndbuf_that_changes_has_sleepers_look_again(void **state)
 {
 	struct sleeper sleeper = { 0 };
-	struct dstref_sock *sk = full();
+	struct dstref_sock *sk = sleeper_full();
 
 	(void)state;
 	sleeper_start(&sleeper, sk, ROOM);
 	sleeper_until(1, 0);
-	dstref_sock_set_sndbuf(sk, SNDBUF / 2);
+	dstref_sock_set_sndbuf(sk, SLEEPER_SNDBUF / 2);
 	sleeper_until(2, 0); /* still full */
-	dstref_sock_set_sndbuf(sk, SNDBUF + 1);
+	dstref_sock_set_sndbuf(sk, SLEEPER_SNDBUF + 1);
 	assert_int_equal(sleeper_end(&sleeper), 0);
 	sleeper_until(2, 0);
 	sleeper_wakeups(2, 0);
-	let_go(sk, 10);
+	sleeper_let_go(sk, 10);
 }
 
 static void ignore(struct dstref_sock *sk, void *data)
@@ -209,7 +172,7 @@ static const struct dstref_sock_space ignored = { ignore, NULL };
 
 static void shrink(struct dstref_skb *skb)
 {
-	dstref_skb_set_truesize(skb, SNDBUF / 2);
+	dstref_skb_set_truesize(skb, SLEEPER_SNDBUF / 2);
 }
 
 static void release_early(struct dstref_skb *skb)
@@ -226,9 +189,9 @@ static void make_room(void (*way)(struct dstref_skb *skb),
 	struct dstref_skb skb;
 
 	assert_int_equal(dstref_sock_set_write_space(sk, space), 0);
-	dstref_sock_set_sndbuf(sk, SNDBUF);
+	dstref_sock_set_sndbuf(sk, SLEEPER_SNDBUF);
 	scene_enter();
-	dstref_skb_init(&skb, SNDBUF);
+	dstref_skb_init(&skb, SLEEPER_SNDBUF);
 	dstref_skb_set_owner_w(&skb, sk);
 	scene_leave();
 	sleeper_start(&sleeper, sk, ROOM);
