@@ -184,7 +184,7 @@ static void assert_slept(struct stress *run, const struct stress_thread *sums,
 {
 	stress_assert_equal(run, wakeups, sleeps);
 	stress_assert(run, sleeps > 0);
-	stress_assert(run, sleeps < sums->ops / 2);
+	stress_assert(run, sleeps < sums->ops);
 }
 
 static void wait_room_is_handed_over(void **state)
