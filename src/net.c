@@ -226,7 +226,7 @@ static void net_init(struct net *net, const struct dstref_net_attr *attr,
 	memset(net, 0, sizeof(*net));
 	net->pub.flavour = attr->flavour;
 	net->pub.mem = *mem;
-	net->attr = *attr;
+	net->max_hot = attr->max_hot;
 	dstref_count_init(&net->pub.tw_refs, 1);
 	dstref_init_plain(&net->gate, GATE_CALLBACK);
 	pthread_mutex_init(&net->lock, NULL);
@@ -346,12 +346,13 @@ int dstref_net_barrier(struct dstref_net *pub, int64_t timeout_ns)
 	if (!net_wait_begin(pub, &online, call))
 		return -EDEADLK;
 	struct net *net = net_of(pub);
-	uint64_t gate = drain(net);
+	/* A reader that stays inside would hold up the flavour's barrier. */
+	uint64_t gate = steps < 0 ? drain(net) : gate_read(net);
 
 	while (gate && steps) {
 		nanosleep(&step, NULL);
 		steps -= steps > 0;
-		gate = drain(net);
+		gate = steps < 0 ? drain(net) : gate_read(net);
 	}
 	if (gate)
 		net_report_busy(net, gate_entries(gate), gate_callbacks(gate),
@@ -398,12 +399,17 @@ static const struct net *const_net_of(const struct dstref_net *pub)
 
 uint64_t dstref_net_now(const struct dstref_net *net)
 {
+	if (!dstref_debug_arg(net, "dstref_net_now"))
+		return 0;
 	return dstref_load_relaxed(&const_net_of(net)->now);
 }
 
 void dstref_net_stats(const struct dstref_net *pub,
 		      struct dstref_net_counters *stats)
 {
+	if (!dstref_debug_arg(pub, "dstref_net_stats") ||
+	    !dstref_debug_arg(stats, "dstref_net_stats"))
+		return;
 	const struct net *net = const_net_of(pub);
 
 	stats->dst = dstref_load_relaxed(&net->alive[DSTREF_NET_DST]);

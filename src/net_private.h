@@ -29,7 +29,7 @@ struct net {
 	struct net_entries entries;
 	pthread_mutex_t outside; /* callbacks from outside any reader */
 	struct dstref_rcu_head first;
-	struct dstref_net_attr attr;
+	uint32_t max_hot; /* for split counts, to come */
 	struct park park;
 };
 

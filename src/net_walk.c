@@ -16,6 +16,12 @@
 #include <stdio.h>
 
 #define NS_PER_MS 1000000
+#define LEAKS 64 /* entries named in one report of what is left */
+
+struct leaks {
+	const char *call;
+	unsigned int left;
+};
 
 struct look {
 	dstref_net_walk_fn fn;
@@ -82,9 +88,11 @@ static const char *name_of(enum dstref_net_kind kind, const void *object)
 	return name ? name : "unnamed";
 }
 
+/* Names one entry, of LEAKS at most. */
 static bool report_leak(enum dstref_net_kind kind, const void *object,
 			uint32_t refs, uint64_t age_ns, void *ctx)
 {
+	struct leaks *leaks = ctx;
 	char text[128];
 
 	snprintf(text, sizeof(text),
@@ -92,13 +100,15 @@ static bool report_leak(enum dstref_net_kind kind, const void *object,
 		 "%" PRIu64 " ms old",
 		 kind == DSTREF_NET_DST ? "dst" : "sock", name_of(kind, object),
 		 refs, age_ns / NS_PER_MS);
-	dstref_report_raise(DSTREF_REPORT_NET_LEAK, ctx, object, refs, text);
-	return true;
+	dstref_report_raise(DSTREF_REPORT_NET_LEAK, leaks->call, object, refs,
+			    text);
+	return --leaks->left > 0;
 }
 
 void net_report_busy(struct net *net, uint32_t entries, uint32_t callbacks,
 		     const char *call)
 {
+	struct leaks leaks = { call, LEAKS };
 	char text[128];
 
 	snprintf(text, sizeof(text),
@@ -108,5 +118,5 @@ void net_report_busy(struct net *net, uint32_t entries, uint32_t callbacks,
 		 dstref_load_relaxed(&net->alive[DSTREF_NET_SOCK]), callbacks);
 	dstref_report_raise(DSTREF_REPORT_NET_BUSY, call, &net->pub, entries,
 			    text);
-	dstref_net_walk(&net->pub, report_leak, (void *)call);
+	dstref_net_walk(&net->pub, report_leak, &leaks);
 }

@@ -22,9 +22,8 @@
  * the wake. The wake takes the lock: either the sleeper entered before and is
  * found, or he enters after it and then sees the store.
  *
- * This is the one place that reads a clock, and only for a thread that goes
- * to sleep: a sleep that is broken off and taken up again must know how much
- * of its time is left.
+ * This is the one place that reads a clock, for a wait that has an end: a sleep
+ * that is broken off and taken up again must know how much of its time is left.
  *
  * Ordering: all by the rows' locks.
  */

@@ -22,7 +22,9 @@
  * room, then the unit is given back. Without one it is one, and what must be
  * known of the sock (its namespace, how much room counts as enough) was read
  * before. Function and data are one pointer, loaded inside a reader; who
- * replaces it waits for a grace period before the old one may be freed. A
+ * replaces it waits for a grace period before the old one may be freed. So
+ * does who sets the first one: a completion that saw none calls nobody, and the
+ * caller who looks for room after the grace period sees what it gave back. A
  * thread outside any reader takes the namespace's outside lock around the
  * callback instead, and who replaces takes it too after the grace period.
  *
@@ -137,7 +139,8 @@ void dstref_sock_put_outside(struct dstref_sock *sk)
 static bool valid(const struct dstref_net *net,
 		  const struct dstref_sock_proto *proto)
 {
-	return net && proto && proto->size >= sizeof(struct dstref_sock);
+	return net && proto && proto->size >= sizeof(struct dstref_sock) &&
+	       proto->size <= SIZE_MAX / 2;
 }
 
 /* Everything but the place in the list: the sock is still the caller's own. */
@@ -202,7 +205,7 @@ static int sock_new(struct dstref_sock **result, struct dstref_net *net,
 	}
 	if (err) {
 		sock_abandon(sk, net, proto->size);
-		return err;
+		return err < 0 ? err : -EINVAL;
 	}
 	net_link(net, &sk->entry, DSTREF_NET_SOCK);
 	*result = sk;
@@ -219,7 +222,7 @@ int dstref_sock_alloc(struct dstref_sock **sk, struct dstref_net *net,
 
 int dstref_sock_clone(struct dstref_sock **child, struct dstref_sock *parent)
 {
-	if (!child || !parent)
+	if (!child || !parent || !(parent->flags & DSTREF_SOCK_ALLOCATED))
 		return -EINVAL;
 	return sock_new(child, parent->net, parent->proto, parent);
 }
@@ -282,7 +285,11 @@ int dstref_sock_set_write_space(struct dstref_sock *sk,
 	if (!net_wait_begin(sk->net, &online, call))
 		return -EDEADLK;
 	/* R4, with A4 in tell_room(). */
-	if (dstref_xchg_acq_rel(&sk->space, space)) {
+	const struct dstref_sock_space *old =
+		dstref_xchg_acq_rel(&sk->space, space);
+
+	/* The first one, too: a completion that saw none is then over. */
+	if (old || space) {
 		rcu_wait(sk->net->flavour);
 		pthread_mutex_lock(&net->outside);
 		pthread_mutex_unlock(&net->outside);
@@ -392,9 +399,12 @@ static int sleep_for(struct want *want, int64_t timeout_ns, const char *call)
 	struct park_node node;
 	struct park_end end;
 	bool online;
+	int cancel;
 
 	if (!net_wait_begin(net, &online, call))
 		return -EDEADLK;
+	/* A cancelled thread would leave its node, on its stack, in the row. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	int err = park_node_init(&node, want->key);
 
 	if (!err) {
@@ -404,6 +414,7 @@ static int sleep_for(struct want *want, int64_t timeout_ns, const char *call)
 		while (err == -EAGAIN);
 		park_node_fini(&node);
 	}
+	pthread_setcancelstate(cancel, NULL);
 	net_wait_end(net->flavour, online);
 	return err;
 }

@@ -9,17 +9,20 @@
  * The end. The subtraction that takes the last unit is one of a total order
  * of changes to one word, so exactly one result shows no unit, and its owner
  * is told. There is no revival as in count: a charge needs a unit that the
- * caller relies on, his own or his packet's, so a charge that finds none is
- * misuse and is refused. That leaves nothing to decide with a second look,
- * and the one who is told owns the memory: his pinning store is safe, and is
- * there only for the misuse that may follow.
+ * caller relies on, his own or his packet's. A charge that finds none is misuse
+ * and is refused; a second one that comes before the first was pinned may take
+ * the first one's unit for a packet's and go through, so this is a help in
+ * finding the fault and no protection from it. It leaves nothing to decide
+ * with a second look, and the one who is told owns the memory: his pinning
+ * store is safe, and is there only for the misuse that may follow.
  *
  * Guards. Bit 63 is set when the units passed 2^22, or fell below zero. Bit 40
  * is clear when the bytes left 0 .. 2^39: one operation moves them by less
  * than 2^26, so 8191 threads together cannot carry into the units before one
  * of them has come here. Either pins: dead stays dead, everything else
  * becomes saturated, whose units never reach zero: the owner leaks rather
- * than being freed under a packet.
+ * than being freed under a packet. It shows no bytes and the mark of a waiter,
+ * so that whoever waited finds room and is woken by the next uncharge.
  *
  * Sleepers. A waiter is parked before he marks the word, and marks it before
  * he looks at its bytes, with one operation for both. An uncharge subtracts
@@ -62,7 +65,8 @@ static bool is_saturated(uint64_t value)
 static void saturate(struct dstref_wmem *wmem, uint64_t before, uint64_t after,
 		     const char *call)
 {
-	dstref_store_relaxed(&wmem->word, DSTREF_WMEM_SATURATED);
+	dstref_store_relaxed(&wmem->word,
+			     DSTREF_WMEM_SATURATED | DSTREF_WMEM_WAITER);
 	if (!is_saturated(before))
 		dstref_report_raise(DSTREF_REPORT_WMEM_SATURATED, call, wmem,
 				    after, NULL);

@@ -62,6 +62,19 @@
 #define DSTREF_END_DECLS
 #endif
 
+/*
+ * No layout is kept where members are packed. It is said here, in the header
+ * that all include, so that this message is the first.
+ */
+struct dstref_config_unpacked {
+	char byte;
+	void *word;
+};
+DSTREF_STATIC_ASSERT(__builtin_offsetof(struct dstref_config_unpacked, word) ==
+			     sizeof(void *),
+		     "struct members are packed here: build without "
+		     "-fpack-struct, include outside #pragma pack");
+
 DSTREF_BEGIN_DECLS
 
 /**

@@ -89,6 +89,8 @@ DSTREF_END_DECLS
  */
 static inline void dstref_count_init(struct dstref_count *count, uint32_t refs)
 {
+	if (!dstref_debug_arg(count, "dstref_count_init"))
+		return;
 	dstref_init_plain(&count->word, refs ? refs - 1 : DSTREF_COUNT_DEAD);
 }
 

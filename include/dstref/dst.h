@@ -52,10 +52,24 @@ struct dstref_dst_ops {
 	bool (*check)(struct dstref_dst *dst, uint32_t cookie);
 };
 
-/* A pointer that owns one reference to a dst, or is NULL. Starts as zero. */
+/*
+ * A pointer that owns one reference to a dst, or is NULL. Starts as zero: by
+ * static storage, memset, or = DSTREF_DST_SLOT_INIT.
+ */
 struct dstref_dst_slot {
 	DSTREF_ATOMIC(struct dstref_dst *) dst;
 };
+
+#ifdef __cplusplus
+#define DSTREF_DST_SLOT_INIT \
+	{                    \
+	}
+#else
+#define DSTREF_DST_SLOT_INIT \
+	{                    \
+		NULL         \
+	}
+#endif
 
 /* Flags of dstref_dst_init(). */
 #define DSTREF_DST_UNCACHED 0x1u /* never in a slot: cannot be borrowed */
@@ -201,7 +215,7 @@ DSTREF_EXPORT void dstref_dst_release_now(struct dstref_dst *dst);
  * dstref_dst_discard(), the child is taken and let go of a grace period
  * later. The references stay, and so does the slot: clear that too. Twice is as
  * once; of two callers at the same time the second may return before the first
- * is done.
+ * is done. A child that is installed afterwards stays until the dst ends.
  *
  * Context: any thread, in a reader or not. Never blocks.
  * Ordering: release (R3), with the acquire of dstref_dst_slot_borrow(): who
@@ -306,6 +320,24 @@ static inline void dstref_dst_hold(struct dstref_dst *dst)
 
 	if (dstref_unlikely((int32_t)after < 0))
 		(void)dstref_dst_hold_slow(dst, 1, after, "dstref_dst_hold");
+}
+
+/**
+ * dstref_dst_hold_outside - take a reference, outside any reader
+ * @dst: the caller has a reference already
+ *
+ * Context: any thread, registered or not.
+ * Ordering: none.
+ */
+static inline void dstref_dst_hold_outside(struct dstref_dst *dst)
+{
+	if (!dstref_debug_arg(dst, "dstref_dst_hold_outside"))
+		return;
+	uint32_t after = dstref_add_return_relaxed(&dst->count.word, 1u);
+
+	if (dstref_unlikely((int32_t)after < 0))
+		(void)dstref_dst_hold_slow(dst, 1, after,
+					   "dstref_dst_hold_outside");
 }
 
 /**
@@ -418,6 +450,8 @@ static inline void dstref_dst_release(struct dstref_dst *dst)
 DSTREF_NODISCARD static inline uint32_t
 dstref_dst_refs(const struct dstref_dst *dst)
 {
+	if (!dstref_debug_arg(dst, "dstref_dst_refs"))
+		return 0;
 	return dstref_count_read(&dst->count);
 }
 
@@ -434,6 +468,8 @@ dstref_dst_refs(const struct dstref_dst *dst)
 DSTREF_NODISCARD static inline bool dstref_dst_check(struct dstref_dst *dst,
 						     uint32_t cookie)
 {
+	if (!dstref_debug_arg(dst, "dstref_dst_check"))
+		return false;
 	int obsolete = dstref_load_relaxed(&dst->obsolete);
 
 	if (dstref_likely(obsolete == DSTREF_DST_VALID))
@@ -452,6 +488,8 @@ DSTREF_NODISCARD static inline bool dstref_dst_check(struct dstref_dst *dst,
  */
 static inline int dstref_dst_input(struct dstref_dst *dst, void *pkt)
 {
+	if (!dstref_debug_arg(dst, "dstref_dst_input"))
+		return dstref_dst_discard(NULL, pkt);
 	dstref_dst_fn fn = dstref_load_relaxed(&dst->input);
 
 	return fn ? fn(dst, pkt) : dstref_dst_discard(dst, pkt);
@@ -468,6 +506,8 @@ static inline int dstref_dst_input(struct dstref_dst *dst, void *pkt)
  */
 static inline int dstref_dst_output(struct dstref_dst *dst, void *pkt)
 {
+	if (!dstref_debug_arg(dst, "dstref_dst_output"))
+		return dstref_dst_discard(NULL, pkt);
 	dstref_dst_fn fn = dstref_load_relaxed(&dst->output);
 
 	return fn ? fn(dst, pkt) : dstref_dst_discard(dst, pkt);
@@ -484,6 +524,8 @@ static inline int dstref_dst_output(struct dstref_dst *dst, void *pkt)
 DSTREF_NODISCARD static inline struct dstref_dst *
 dstref_dst_slot_borrow(const struct dstref_dst_slot *slot)
 {
+	if (!dstref_debug_arg(slot, "dstref_dst_slot_borrow"))
+		return NULL;
 	struct dstref_dst *dst = dstref_load_acquire(&slot->dst);
 
 #if DSTREF_DEBUG
@@ -512,8 +554,12 @@ dstref_dst_slot_hold(const struct dstref_dst_slot *slot)
 	while (dst && dstref_unlikely(!dstref_dst_try_hold(dst))) {
 		struct dstref_dst *again = dstref_dst_slot_borrow(slot);
 
-		if (again == dst)
-			return NULL; /* the slot's own reference was stolen */
+		if (dstref_unlikely(again == dst)) {
+			dstref_report_raise(DSTREF_REPORT_DST_HOLD_DEAD,
+					    "dstref_dst_slot_hold", dst, 0,
+					    "the slot's own reference is gone");
+			return NULL;
+		}
 		dst = again;
 	}
 	return dst;
@@ -554,6 +600,8 @@ struct dstref_dst_ref {
 DSTREF_NODISCARD static inline struct dstref_dst *
 dstref_dst_ref_get(const struct dstref_dst_ref *ref)
 {
+	if (!dstref_debug_arg(ref, "dstref_dst_ref_get"))
+		return NULL;
 	return (struct dstref_dst *)(ref->word & ~DSTREF_DST_REF_NOREF);
 }
 
@@ -566,6 +614,8 @@ dstref_dst_ref_get(const struct dstref_dst_ref *ref)
  */
 static inline void dstref_dst_ref_drop(struct dstref_dst_ref *ref)
 {
+	if (!dstref_debug_arg(ref, "dstref_dst_ref_drop"))
+		return;
 	uintptr_t word = ref->word;
 
 	ref->word = 0;
@@ -582,6 +632,8 @@ static inline void dstref_dst_ref_drop(struct dstref_dst_ref *ref)
  */
 static inline void dstref_dst_ref_drop_outside(struct dstref_dst_ref *ref)
 {
+	if (!dstref_debug_arg(ref, "dstref_dst_ref_drop_outside"))
+		return;
 	uintptr_t word = ref->word;
 
 	ref->word = 0;
@@ -600,6 +652,8 @@ static inline void dstref_dst_ref_drop_outside(struct dstref_dst_ref *ref)
 static inline void dstref_dst_ref_set(struct dstref_dst_ref *ref,
 				      struct dstref_dst *dst)
 {
+	if (!dstref_debug_arg(ref, "dstref_dst_ref_set"))
+		return;
 	dstref_dst_ref_drop(ref);
 	ref->word = (uintptr_t)dst;
 }
@@ -617,6 +671,8 @@ static inline void dstref_dst_ref_set(struct dstref_dst_ref *ref,
 static inline void dstref_dst_ref_set_noref(struct dstref_dst_ref *ref,
 					    struct dstref_dst *dst)
 {
+	if (!dstref_debug_arg(ref, "dstref_dst_ref_set_noref"))
+		return;
 	dstref_dst_ref_drop(ref);
 	if (!dst)
 		return;
@@ -640,6 +696,8 @@ static inline void dstref_dst_ref_set_noref(struct dstref_dst_ref *ref,
 DSTREF_NODISCARD static inline bool
 dstref_dst_ref_force(struct dstref_dst_ref *ref)
 {
+	if (!dstref_debug_arg(ref, "dstref_dst_ref_force"))
+		return false;
 	struct dstref_dst *dst = dstref_dst_ref_get(ref);
 
 	if (!(ref->word & DSTREF_DST_REF_NOREF))
@@ -665,6 +723,9 @@ DSTREF_NODISCARD static inline bool
 dstref_dst_ref_copy(struct dstref_dst_ref *to,
 		    const struct dstref_dst_ref *from)
 {
+	if (!dstref_debug_arg(to, "dstref_dst_ref_copy") ||
+	    !dstref_debug_arg(from, "dstref_dst_ref_copy"))
+		return false;
 	struct dstref_dst *dst = dstref_dst_ref_get(from);
 	bool held = dst && dstref_dst_try_hold(dst);
 

@@ -27,9 +27,10 @@
  *	DSTREF_ASSERT_STRIDE(struct my_route);
  *
  * The marks are members of size zero. DSTREF_GROUPED and DSTREF_GROUPED_END
- * around the struct keep a pedantic C++ compiler quiet about them. A struct
- * that begins with a mark is cleared by memset or by static storage, not by
- * "= {0}": the 0 would be for the mark.
+ * around the struct keep a pedantic g++ quiet about them; it wants the same
+ * around a struct that embeds one, such as a route with its struct dstref_dst.
+ * A struct that begins with a mark is cleared by static storage, by memset in C
+ * and by "= {}" in C++, not by "= {0}": the 0 would be for the mark.
  */
 #ifndef DSTREF_LINE_H
 #define DSTREF_LINE_H
@@ -80,19 +81,6 @@
 #define DSTREF_GROUP_AFTER(type, group) offsetof(type, group_##group##_end)
 #define DSTREF_GROUP_SIZE(type, group) \
 	(DSTREF_GROUP_AFTER(type, group) - DSTREF_GROUP_AT(type, group))
-
-/*
- * No layout is kept where members are packed. Every header that asserts one
- * includes this, so that this message comes with theirs.
- */
-struct dstref_line_unpacked {
-	char byte;
-	void *word;
-};
-DSTREF_STATIC_ASSERT(offsetof(struct dstref_line_unpacked, word) ==
-			     sizeof(void *),
-		     "struct members are packed here: build without "
-		     "-fpack-struct, include outside #pragma pack");
 
 /* Asserts on members. */
 

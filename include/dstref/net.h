@@ -206,8 +206,9 @@ dstref_net_create_abi(struct dstref_net **net,
  * Ordering: what happened before the last put of any entry happened before
  *           the return of 0.
  * Return: 0, and @net is gone; -EBUSY when entries or callbacks are left,
- *         each reported by name (net-busy, net-leak): @net is still valid and
- *         still refuses new entries, and may be destroyed again; -EDEADLK,
+ *         reported in numbers (net-busy) and the first 64 by name (net-leak;
+ *         dstref_net_walk() shows all): @net is still valid and still
+ *         refuses new entries, and may be destroyed again; -EDEADLK,
  *         with a report, inside a reader.
  */
 DSTREF_NODISCARD DSTREF_EXPORT int dstref_net_destroy(struct dstref_net *net);
@@ -215,10 +216,12 @@ DSTREF_NODISCARD DSTREF_EXPORT int dstref_net_destroy(struct dstref_net *net);
 /**
  * dstref_net_barrier - wait until no entry and no callback is left
  * @net: the namespace
- * @timeout_ns: nanoseconds to wait at most, in steps of a millisecond; below
- *              zero for ever
+ * @timeout_ns: nanoseconds to wait at most, in steps of a millisecond; 0 looks
+ *              once; below zero for ever
  *
- * Does not close the namespace: entries may come again.
+ * Does not close the namespace: entries may come again. A wait with an end
+ * leaves callbacks to run by themselves, so that a reader that stays inside
+ * cannot make it longer; one without calls the flavour's barrier.
  *
  * Context: as dstref_net_destroy().
  * Ordering: as dstref_net_destroy().

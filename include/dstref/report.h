@@ -135,7 +135,7 @@ dstref_report_set_hook(const struct dstref_report_hook *hook);
  * @first: so many of each kind are delivered; after them only those whose
  *         number is a power of two. 8 at start; UINT64_MAX delivers all
  *
- * The counters count every one.
+ * The counters count every one. net-busy and net-leak are not thinned.
  *
  * Context: any thread.
  * Ordering: none.

@@ -63,6 +63,8 @@ DSTREF_ASSERT_SIZE(struct dstref_skb, 2 * sizeof(void *) + 8);
  */
 static inline void dstref_skb_init(struct dstref_skb *skb, uint32_t truesize)
 {
+	if (!dstref_debug_arg(skb, "dstref_skb_init"))
+		return;
 	skb->dst.word = 0;
 	skb->owner = 0;
 	skb->charge = 0;
@@ -80,6 +82,8 @@ static inline void dstref_skb_init(struct dstref_skb *skb, uint32_t truesize)
 DSTREF_NODISCARD static inline struct dstref_sock *
 dstref_skb_owner(const struct dstref_skb *skb)
 {
+	if (!dstref_debug_arg(skb, "dstref_skb_owner"))
+		return NULL;
 	return (struct dstref_sock *)(skb->owner & ~DSTREF_SKB_KIND);
 }
 
@@ -94,6 +98,8 @@ dstref_skb_owner(const struct dstref_skb *skb)
  */
 static inline void dstref_skb_orphan(struct dstref_skb *skb)
 {
+	if (!dstref_debug_arg(skb, "dstref_skb_orphan"))
+		return;
 	uintptr_t owner = skb->owner;
 	uint32_t charge = skb->charge;
 	struct dstref_sock *sk =
@@ -113,12 +119,14 @@ static inline void dstref_skb_orphan(struct dstref_skb *skb)
  * dstref_skb_orphan_outside - let go of the owner, outside any reader
  * @skb: the packet
  *
- * Context: any thread, registered or not. Takes a lock when the owner has a
- *          write-space callback.
+ * Context: any thread, registered or not. Takes a lock of the namespace for a
+ *          moment, and around the owner's write-space callback.
  * Ordering: as dstref_wmem_uncharge().
  */
 static inline void dstref_skb_orphan_outside(struct dstref_skb *skb)
 {
+	if (!dstref_debug_arg(skb, "dstref_skb_orphan_outside"))
+		return;
 	uintptr_t owner = skb->owner;
 	uint32_t charge = skb->charge;
 	struct dstref_sock *sk =
@@ -148,6 +156,8 @@ static inline void dstref_skb_orphan_outside(struct dstref_skb *skb)
 static inline void dstref_skb_set_owner_w(struct dstref_skb *skb,
 					  struct dstref_sock *sk)
 {
+	if (!dstref_debug_arg(skb, "dstref_skb_set_owner_w"))
+		return;
 	uint32_t charge = skb->truesize;
 
 	if (!dstref_sock_debug(sk, "dstref_skb_set_owner_w"))
@@ -178,6 +188,8 @@ static inline void dstref_skb_set_owner_w(struct dstref_skb *skb,
 static inline void dstref_skb_set_owner_r(struct dstref_skb *skb,
 					  struct dstref_sock *sk)
 {
+	if (!dstref_debug_arg(skb, "dstref_skb_set_owner_r"))
+		return;
 	uint32_t charge = skb->truesize;
 
 	if (!dstref_sock_debug(sk, "dstref_skb_set_owner_r"))
@@ -203,6 +215,9 @@ static inline void dstref_skb_set_owner_r(struct dstref_skb *skb,
 static inline void dstref_skb_copy_owner(struct dstref_skb *to,
 					 const struct dstref_skb *from)
 {
+	if (!dstref_debug_arg(to, "dstref_skb_copy_owner") ||
+	    !dstref_debug_arg(from, "dstref_skb_copy_owner"))
+		return;
 	struct dstref_sock *sk = dstref_skb_owner(from);
 
 	if (!sk)
@@ -224,6 +239,8 @@ static inline void dstref_skb_copy_owner(struct dstref_skb *to,
 static inline void dstref_skb_set_truesize(struct dstref_skb *skb,
 					   uint32_t truesize)
 {
+	if (!dstref_debug_arg(skb, "dstref_skb_set_truesize"))
+		return;
 	struct dstref_sock *sk = dstref_skb_owner(skb);
 
 	if (sk) {
@@ -248,6 +265,8 @@ static inline void dstref_skb_set_truesize(struct dstref_skb *skb,
 DSTREF_NODISCARD static inline struct dstref_dst *
 dstref_skb_dst(const struct dstref_skb *skb)
 {
+	if (!dstref_debug_arg(skb, "dstref_skb_dst"))
+		return NULL;
 	return dstref_dst_ref_get(&skb->dst);
 }
 
@@ -262,6 +281,8 @@ dstref_skb_dst(const struct dstref_skb *skb)
 static inline void dstref_skb_dst_set(struct dstref_skb *skb,
 				      struct dstref_dst *dst)
 {
+	if (!dstref_debug_arg(skb, "dstref_skb_dst_set"))
+		return;
 	dstref_dst_ref_set(&skb->dst, dst);
 }
 
@@ -276,6 +297,8 @@ static inline void dstref_skb_dst_set(struct dstref_skb *skb,
 static inline void dstref_skb_dst_set_noref(struct dstref_skb *skb,
 					    struct dstref_dst *dst)
 {
+	if (!dstref_debug_arg(skb, "dstref_skb_dst_set_noref"))
+		return;
 	dstref_dst_ref_set_noref(&skb->dst, dst);
 }
 
@@ -289,6 +312,8 @@ static inline void dstref_skb_dst_set_noref(struct dstref_skb *skb,
  */
 DSTREF_NODISCARD static inline bool dstref_skb_dst_force(struct dstref_skb *skb)
 {
+	if (!dstref_debug_arg(skb, "dstref_skb_dst_force"))
+		return false;
 	return dstref_dst_ref_force(&skb->dst);
 }
 
@@ -301,6 +326,8 @@ DSTREF_NODISCARD static inline bool dstref_skb_dst_force(struct dstref_skb *skb)
  */
 static inline void dstref_skb_dst_drop(struct dstref_skb *skb)
 {
+	if (!dstref_debug_arg(skb, "dstref_skb_dst_drop"))
+		return;
 	dstref_dst_ref_drop(&skb->dst);
 }
 
@@ -322,6 +349,8 @@ static inline void dstref_skb_dst_drop(struct dstref_skb *skb)
 static inline bool dstref_skb_xmit_release(struct dstref_skb *skb,
 					   unsigned int flags)
 {
+	if (!dstref_debug_arg(skb, "dstref_skb_xmit_release"))
+		return false;
 	bool ok = true;
 
 	if (flags & DSTREF_SKB_KEEP_DST)

@@ -68,8 +68,9 @@ struct dstref_sock_proto {
 /**
  * struct dstref_sock_space - a write-space callback
  * @fn: called after each completion that leaves half of sndbuf free or more,
- *      while the packet's unit still pins the sock. Must not block, nor call
- *      an _outside form, for it may have been called by one, under its lock
+ *      while the packet's unit still pins the sock. Must not block. It
+ *      may have been called by an _outside form, under its lock and in no
+ *      reader: it must not call one, nor what belongs inside a reader
  * @data: its argument
  *
  * Function and data are one pointer, so that no call mixes two of them.
@@ -213,12 +214,14 @@ dstref_sock_alloc(struct dstref_sock **sk, struct dstref_net *net,
  *
  * Allocated as by dstref_sock_alloc(), with the parent's proto and sndbuf; no
  * dst, no user data, no callback, its accounts its own. proto->clone then
- * fills it in.
+ * fills it in. A parent from dstref_sock_init() is refused: its proto->destroy
+ * hands memory back that would be the library's.
  *
  * Context: as dstref_sock_alloc().
  * Ordering: none; publication by the caller.
- * Return: as dstref_sock_alloc(), or what proto->clone returned below zero:
- *         then the child was freed, without proto->destroy.
+ * Return: as dstref_sock_alloc(), or what proto->clone returned below zero
+ *         (-EINVAL for above): then the child was freed, without
+ *         proto->destroy; -EINVAL for a parent that was not allocated.
  */
 DSTREF_NODISCARD DSTREF_EXPORT int
 dstref_sock_clone(struct dstref_sock **child, struct dstref_sock *parent);
@@ -262,10 +265,12 @@ DSTREF_EXPORT void dstref_sock_set_sndbuf(struct dstref_sock *sk,
  * @sk: the caller has a reference
  * @space: kept until it is replaced; NULL for none
  *
- * When it returns, the one before runs no more and may be freed.
+ * When it returns, the one before runs no more and may be freed, and each
+ * completion has either called @space, or gave its room back before: so set it,
+ * then look whether the sock is writeable.
  *
  * Context: any thread, one at a time, outside a reader and not in a callback;
- *          blocks for a grace period when there was one before.
+ *          blocks for a grace period, unless there was none and is none.
  * Ordering: release (R4): the callback sees what @space points to.
  * Return: 0; -EDEADLK, with a report, inside a reader: nothing was done.
  */
@@ -278,8 +283,8 @@ dstref_sock_set_write_space(struct dstref_sock *sk,
  * @sk: the caller has a reference
  * @timeout_ns: nanoseconds to wait at most; 0 looks once; below zero for ever
  *
- * Context: outside a reader; may block. An online QSBR thread is offline
- *          meanwhile.
+ * Context: outside a reader; may block, is no cancellation point. An online
+ *          QSBR thread is offline meanwhile.
  * Ordering: acquire, with the release of the uncharge that made room.
  * Return: 0, as dstref_sock_writeable() was true; -ETIMEDOUT; -ESHUTDOWN
  *         after close; -EDEADLK, with a report, inside a reader.
@@ -341,6 +346,24 @@ static inline void dstref_sock_hold(struct dstref_sock *sk)
 }
 
 /**
+ * dstref_sock_hold_outside - take a reference, outside any reader
+ * @sk: the caller has one already
+ *
+ * Context: any thread, registered or not.
+ * Ordering: none.
+ */
+static inline void dstref_sock_hold_outside(struct dstref_sock *sk)
+{
+	if (!dstref_debug_arg(sk, "dstref_sock_hold_outside"))
+		return;
+	uint32_t after = dstref_add_return_relaxed(&sk->count.word, 1u);
+
+	if (dstref_unlikely((int32_t)after < 0))
+		(void)dstref_sock_hold_slow(sk, after,
+					    "dstref_sock_hold_outside");
+}
+
+/**
  * dstref_sock_try_hold - take a reference unless the last is gone
  * @sk: found inside this reader
  *
@@ -391,6 +414,8 @@ static inline void dstref_sock_put(struct dstref_sock *sk)
 DSTREF_NODISCARD static inline uint32_t
 dstref_sock_refs(const struct dstref_sock *sk)
 {
+	if (!dstref_debug_arg(sk, "dstref_sock_refs"))
+		return 0;
 	return dstref_count_read(&sk->count);
 }
 
@@ -405,13 +430,16 @@ dstref_sock_refs(const struct dstref_sock *sk)
 DSTREF_NODISCARD static inline bool
 dstref_sock_writeable(const struct dstref_sock *sk)
 {
+	if (!dstref_debug_arg(sk, "dstref_sock_writeable"))
+		return false;
 	return dstref_wmem_value_bytes(dstref_wmem_read(&sk->wmem)) <
 	       (int64_t)dstref_load_relaxed(&sk->sndbuf);
 }
 
 /**
  * dstref_sock_charge_w - charge a packet to be sent
- * @sk: the caller has a reference or a packet's charge
+ * @sk: the caller has a reference or a packet's charge: a sock that was only
+ *      found in this reader needs try_hold around the charge
  * @bytes: as dstref_wmem_charge()
  *
  * Context: as dstref_wmem_charge().

@@ -128,6 +128,8 @@ static inline uint32_t dstref_wmem_cut(const struct dstref_wmem *wmem,
  */
 static inline void dstref_wmem_init(struct dstref_wmem *wmem)
 {
+	if (!dstref_debug_arg(wmem, "dstref_wmem_init"))
+		return;
 	dstref_init_plain(&wmem->word, DSTREF_WMEM_UNIT | DSTREF_WMEM_BYTES_OK);
 }
 
@@ -258,6 +260,8 @@ static inline uint64_t dstref_wmem_recharge(struct dstref_wmem *wmem,
  */
 static inline uint64_t dstref_wmem_wait(struct dstref_wmem *wmem)
 {
+	if (!dstref_debug_arg(wmem, "dstref_wmem_wait"))
+		return 0;
 	return dstref_fetch_or_acquire(&wmem->word, DSTREF_WMEM_WAITER) |
 	       DSTREF_WMEM_WAITER;
 }
@@ -271,6 +275,8 @@ static inline uint64_t dstref_wmem_wait(struct dstref_wmem *wmem)
  */
 static inline void dstref_wmem_wait_end(struct dstref_wmem *wmem)
 {
+	if (!dstref_debug_arg(wmem, "dstref_wmem_wait_end"))
+		return;
 	(void)dstref_fetch_and_relaxed(&wmem->word, ~DSTREF_WMEM_WAITER);
 }
 
@@ -286,6 +292,8 @@ static inline void dstref_wmem_wait_end(struct dstref_wmem *wmem)
 DSTREF_NODISCARD static inline uint64_t
 dstref_wmem_read(const struct dstref_wmem *wmem)
 {
+	if (!dstref_debug_arg(wmem, "dstref_wmem_read"))
+		return 0;
 	return dstref_load_relaxed(&wmem->word);
 }
 

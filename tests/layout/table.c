@@ -49,8 +49,8 @@
 	X(struct dstref_report_hook, ctx)           \
 	X(struct dstref_count, word)                \
 	X(struct dstref_wmem, word)                 \
-	X(struct dstref_line_unpacked, byte)        \
-	X(struct dstref_line_unpacked, word)        \
+	X(struct dstref_config_unpacked, byte)      \
+	X(struct dstref_config_unpacked, word)      \
 	X(struct dstref_rcu_head, space)            \
 	X(struct dstref_net_mem, alloc)             \
 	X(struct dstref_net_mem, free)              \

@@ -279,8 +279,8 @@ static void raise_many(struct stress_thread *thread)
 {
 	for (int i = 0; i < 40; i++) {
 		stress_meet(thread);
-		raise_times(thread->index % 2 ? DSTREF_REPORT_NET_BUSY
-					      : DSTREF_REPORT_NET_LEAK,
+		raise_times(thread->index % 2 ? DSTREF_REPORT_NET_TICK
+					      : DSTREF_REPORT_WMEM_DEAD,
 			    500);
 	}
 }
@@ -292,10 +292,22 @@ static void report_concurrent_raising_is_exact(void **state)
 	(void)state;
 	dstref_report_set_limit(0);
 	stress_run(&run, raise_many, NULL);
-	capture_expect(DSTREF_REPORT_NET_BUSY, 40000);
-	capture_expect(DSTREF_REPORT_NET_LEAK, 40000);
+	capture_expect(DSTREF_REPORT_NET_TICK, 40000);
+	capture_expect(DSTREF_REPORT_WMEM_DEAD, 40000);
 	/* 2^0 .. 2^15 of each: no number was given out twice. */
 	assert_int_equal(capture_delivered(), 32);
+}
+
+/* What keeps a namespace is named in full, whatever the limit. */
+static void report_what_is_left_is_not_thinned(void **state)
+{
+	(void)state;
+	dstref_report_set_limit(0);
+	raise_times(DSTREF_REPORT_NET_BUSY, 100);
+	raise_times(DSTREF_REPORT_NET_LEAK, 100);
+	capture_expect(DSTREF_REPORT_NET_BUSY, 100);
+	capture_expect(DSTREF_REPORT_NET_LEAK, 100);
+	assert_int_equal(capture_delivered(), 200);
 }
 
 static void report_null_argument_by_build(void **state)
@@ -324,6 +336,7 @@ int main(void)
 		capture_test(report_default_is_thinned_too),
 		capture_test(report_abort_hook_aborts),
 		capture_test(report_concurrent_raising_is_exact),
+		capture_test(report_what_is_left_is_not_thinned),
 		capture_test(report_null_argument_by_build),
 	};
 

@@ -260,6 +260,7 @@ static void slot_hold_of_a_stolen_reference_ends(void **state)
 	dstref_dst_slot_clear(&slot);
 	leave();
 	capture_expect(DSTREF_REPORT_COUNT_UNDERFLOW, 1);
+	capture_expect(DSTREF_REPORT_DST_HOLD_DEAD, 1);
 	assert_true(manual_drain());
 	assert_int_equal(world->ended[A], 1);
 }
