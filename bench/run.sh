@@ -9,20 +9,30 @@ usage()
 	cat <<'END'
 usage: sh bench/run.sh [SECONDS]
 
-Installs what is missing, builds the release preset, and runs the gateway
-SECONDS (10) under each release policy and once bare, on two cores, with 1000
-routes replaced per second. Status 1 when a run's books did not balance.
+Installs what is missing, builds the release preset, and runs the gateway for
+SECONDS (10; up to 86400) under each release policy and once bare, on two cores,
+with 1000 routes replaced per second. Status 1 when a run's books did not
+balance.
 END
 }
 
-seconds=${1:-10}
+# refuse ARGUMENT REMEDY
+refuse()
+{
+	echo "run.sh: '$1': $2" >&2
+	exit 2
+}
+
+seconds=${1-10}
+range="give a number of seconds from 1 to 86400"
 case $seconds in
 -h | --help) usage; exit 0 ;;
-'' | 0 | *[!0-9]*)
-	echo "run.sh: $seconds: give a number of seconds" >&2
-	exit 2
-	;;
+'' | *[!0-9]* | ??????*) refuse "$seconds" "$range" ;;
 esac
+if [ "$seconds" -lt 1 ] || [ "$seconds" -gt 86400 ]; then
+	refuse "$seconds" "$range"
+fi
+[ $# -le 1 ] || refuse "$2" "leave it out; SECONDS is the one argument"
 cd "$(dirname "$0")/.."
 # shellcheck source=bench/support/lib.sh
 . bench/support/lib.sh

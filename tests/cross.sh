@@ -52,7 +52,7 @@ i386)
 	esac
 	machine=i686
 	;;
-arm64) machine=aarch64 emulator=qemu-aarch64 ;;
+arm64 | aarch64) arch=arm64 machine=aarch64 emulator=qemu-aarch64 ;;
 s390x) machine=s390x emulator=qemu-s390x line=256 ;;
 musl) ;;
 *) die "$arch: give i386, arm64, s390x or musl" ;;

@@ -18,7 +18,8 @@
  * refuses if anything was left in it.
  *
  * Signals are blocked in all threads and waited for here, with the second as
- * the timeout: no handler, and SIGINT ends a run as the clock does.
+ * the timeout: no handler, and SIGINT, SIGTERM or SIGHUP ends a run as the
+ * clock does.
  */
 #include "gateway.h"
 
@@ -42,6 +43,27 @@ static int fail(const char *what)
 	return -1;
 }
 
+/* Output that is not there is not a success. */
+static int stdout_flush(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	fprintf(stderr, PROGRAM ": standard output: cannot be written; "
+				"give a file that has room\n");
+	return -1;
+}
+
+/*
+ * A blocked signal comes though it is ignored; so who was started by nohup
+ * must look.
+ */
+static bool is_ignored(int sig)
+{
+	struct sigaction action;
+
+	return !sigaction(sig, NULL, &action) && action.sa_handler == SIG_IGN;
+}
+
 /*
  * What all threads inherit: signals blocked, a broken pipe an error and not a
  * death, and sleeps of 50 us that do not take 100.
@@ -53,6 +75,8 @@ static void process_setup(sigset_t *set)
 	sigemptyset(set);
 	sigaddset(set, SIGINT);
 	sigaddset(set, SIGTERM);
+	if (!is_ignored(SIGHUP))
+		sigaddset(set, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, set, NULL);
 }
 
@@ -76,16 +100,35 @@ static double watch(const struct gateway *gw, const sigset_t *set)
 	return (double)(now_ns() - start) / 1e9;
 }
 
-/* Start what is behind before what is in front, so that nothing piles up. */
+/*
+ * Start what is behind before what is in front, so that nothing piles up. All
+ * of them run afterwards, or none.
+ */
 static int start_threads(struct gateway *gw)
 {
-	if (!gw->opt.bare && nic_start(&gw->nic))
-		return fail("device");
-	if (!gw->opt.bare && control_start(gw))
-		return fail("control");
+	bool bare = gw->opt.bare;
+	const char *what = "device";
+
+	if (!bare && nic_start(&gw->nic))
+		goto none;
+	what = "control";
+	if (!bare && control_start(gw))
+		goto stop_nic;
+	what = "workers";
 	if (workers_start(gw))
-		return fail("workers");
-	return traffic_start(gw) ? fail("traffic") : 0;
+		goto stop_control;
+	what = "traffic";
+	if (!traffic_start(gw))
+		return 0;
+	workers_stop(gw);
+stop_control:
+	if (!bare)
+		control_stop(&gw->control);
+stop_nic:
+	if (!bare)
+		nic_stop(&gw->nic);
+none:
+	return fail(what);
 }
 
 static void stop_threads(struct gateway *gw)
@@ -119,7 +162,7 @@ static int run(struct gateway *gw, struct json_file *json, const sigset_t *set)
 	double seconds;
 
 	if (start_threads(gw))
-		exit(EXIT_REFUSED); /* the process takes its threads along */
+		return EXIT_REFUSED;
 	seconds = watch(gw, set);
 	stop_threads(gw);
 	totals_read(&totals, gw);
@@ -128,16 +171,14 @@ static int run(struct gateway *gw, struct json_file *json, const sigset_t *set)
 		close_books(gw, &totals);
 	verdict = totals_verdict(&totals, &gw->opt);
 	summary_print(&totals, &gw->opt, verdict);
-	if (ferror(stdout)) {
-		fprintf(stderr, PROGRAM ": standard output: cannot be written; "
-					"give a file that has room\n");
-		return EXIT_REFUSED;
-	}
+	if (stdout_flush())
+		return EXIT_FALSE;
 	if (json && json_file_write(json, &totals, &gw->opt, verdict))
 		return EXIT_REFUSED;
 	return verdict ? EXIT_FALSE : EXIT_OK;
 }
 
+/* All that needs no thread of ours. */
 static int prepare(struct gateway *gw)
 {
 	gw->workers = aligned_alloc(DSTREF_LINE_SIZE,
@@ -162,12 +203,16 @@ int main(int argc, char **argv)
 	int rc = options_parse(&gw.opt, argc, argv);
 	sigset_t set;
 
-	if (rc)
-		return rc < 0 ? EXIT_REFUSED : EXIT_OK;
-	process_setup(&set);
-	if (gw.opt.json && json_file_open(&json, gw.opt.json))
+	if (rc < 0)
 		return EXIT_REFUSED;
-	rc = prepare(&gw) ? EXIT_REFUSED : run(&gw, json, &set);
+	if (rc)
+		return stdout_flush() ? EXIT_FALSE : EXIT_OK;
+	process_setup(&set);
+	/* The file last: with the rights that it will be renamed with. */
+	if (prepare(&gw) || (gw.opt.json && json_file_open(&json, gw.opt.json)))
+		rc = EXIT_REFUSED;
+	else
+		rc = run(&gw, json, &set);
 	json_file_close(json);
 	if (rc == EXIT_OK) {
 		nic_free(&gw.nic);

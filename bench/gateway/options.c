@@ -159,8 +159,8 @@ static void help(void)
 	}
 	printf("  --%-26s this text\n\n"
 	       "Exit status: 0; 1 when a packet, an object or a report is "
-	       "unaccounted for;\n2 for a bad argument or a machine that "
-	       "does not allow it.\n",
+	       "unaccounted for, or\nstandard output cannot be written; 2 "
+	       "for a bad argument or a machine that\ndoes not allow it.\n",
 	       "help");
 }
 

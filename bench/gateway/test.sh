@@ -113,7 +113,40 @@ signalled()
 	sleep 1.5
 	kill "-$1" "$pid"
 	wait "$pid" && ended_well && balanced &&
-		[ "$(grep -c Mpps "$work/out")" -lt 10 ]
+		[ "$(grep -c Mpps "$work/out")" -lt 10 ] && nothing_beside
+}
+
+# No temporary file beside the JSON.
+nothing_beside()
+{
+	[ "$(echo "$work"/json*)" = "$work/json" ]
+}
+
+# As nohup starts it: runs on, to its two lines.
+hangup_ignored()
+{
+	rm -f "$work/json"
+	(
+		trap '' HUP
+		exec "$program" --seconds 2 --json "$work/json" \
+			>"$work/out" 2>"$work/err"
+	) &
+	pid=$!
+	sleep 1
+	kill -HUP "$pid"
+	wait "$pid" && ended_well && [ "$(grep -c ' Mpps$' "$work/out")" -eq 2 ]
+}
+
+# OPTION...: output that cannot be written is not a success.
+full_stdout()
+{
+	status=0
+	mkdir -p "$work/dir"
+	: >"$work/out"
+	"$program" "$@" >/dev/full 2>"$work/err" || status=$?
+	[ "$status" -eq 1 ] && [ "$(wc -l <"$work/err")" -eq 1 ] &&
+		grep -q 'standard output.*room' "$work/err" &&
+		[ -z "$(ls "$work/dir")" ]
 }
 
 # refused ARG WORD COMMAND...: exit 2, one line with ARG and WORD, no output,
@@ -159,17 +192,34 @@ full_disk()
 		[ "$(tr '\n' ' ' <"$work/left")" = "a fill " ]
 }
 
-# A user who is not root, and a device that he may open, as Debian sets it up.
-other_user()
+# as_user UID COMMAND...: a user who is not root, and a device that he may
+# open, as Debian sets it up. The program is at $work/program.
+as_user()
 {
 	cp "$program" "$work/program" && chmod 755 "$work/program"
 	# shellcheck disable=SC2016
 	unshare -m sh -c 'mount -t tmpfs none /dev/net
 		mknod -m 666 /dev/net/tun c 10 200
-		exec setpriv --reuid 65534 --regid 65534 --clear-groups \
-			"$0" --seconds 1' "$work/program" \
+		exec setpriv --reuid "$0" --regid "$0" --clear-groups "$@"' "$@"
+}
+
+other_user()
+{
+	as_user 65534 "$work/program" --seconds 1 \
 		>"$work/out" 2>"$work/err" &&
 		grep -q '^verdict  *ok$' "$work/out"
+}
+
+# However many threads can be started, fewer than needed are refused, and
+# those that were started end. One is liburcu's, which dies without it.
+few_threads()
+{
+	mkdir -p "$work/dir" && chmod 777 "$work/dir"
+	for few in 2 3 4 5 6; do
+		refused "too many threads" limit as_user 65533 \
+			prlimit --nproc="$few" "$work/program" --seconds 1 \
+			--json "$work/dir/a" || return 1
+	done
 }
 
 helps()
@@ -198,6 +248,12 @@ check "gateway.wait_for_room" wait_for_room
 check "gateway.bare" bare
 check "gateway.sigint" signalled INT
 check "gateway.sigterm" signalled TERM
+if grep -q '^SigIgn:.*[13579bdf]$' /proc/self/status; then
+	echo "ok - gateway.sighup # SKIP ignored here, as under nohup"
+else
+	check "gateway.sighup" signalled HUP
+fi
+check "gateway.sighup_ignored" hangup_ignored
 
 refuses "gateway.unknown" --frobnicate help --frobnicate
 refuses "gateway.stray_word" word help word
@@ -216,9 +272,8 @@ refuses "gateway.bare_gateway" --churn=1 --bare --bare --churn=1
 refuses "gateway.no_folder" "--json=$work/dir/no/file" folder \
 	--json "$work/dir/no/file"
 refuses "gateway.device_as_file" --json=/dev/null "not a file" --json=/dev/null
-# shellcheck disable=SC2016
-check "gateway.full_stdout" refused "standard output" room sh -c \
-	'exec "$0" --seconds 1 --json "$1/dir/a" >/dev/full' "$program" "$work"
+check "gateway.full_stdout" full_stdout --seconds 1 --json "$work/dir/a"
+check "gateway.full_stdout_help" full_stdout --help
 
 if unshare -rm true 2>/dev/null; then
 	# shellcheck disable=SC2016
@@ -234,6 +289,7 @@ else
 fi
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	check "gateway.other_user" other_user
+	check "gateway.few_threads" few_threads
 else
 	echo "ok - gateway.other_user # SKIP needs root and setpriv"
 fi

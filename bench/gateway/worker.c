@@ -16,13 +16,21 @@
  * line) or holds it. It leaves the reader when it is posted to the device, so
  * nic_output() lets go of the route before that, or, where the device keeps
  * it until completion, turns a borrowed one into a held one. The flow is
- * never held for a packet: the charge pins its sock.
+ * not held for a packet: the charge pins its sock. But a charge needs a
+ * reference to rely on while it is made, be it somebody else's. Here that is
+ * the table's, which stays until the workers have ended (table.c). A stack
+ * whose flows come and go has no such promise: between its lookup and its
+ * charge the last reference may go. It must dstref_sock_try_hold() the sock in
+ * the reader that found it, treat a failure as "no flow", charge, and only
+ * then dstref_sock_put() it.
  *
  * Back pressure. A sock that is not writeable gets no packet: it is dropped
  * and counted, as a gateway does that may not stop for one flow. With
  * --full=wait the worker sleeps until the flow has room, for at most
  * ROOM_WAIT_NS. That leaves the reader, so what was found in it is gone: the
  * flow needs a reference meanwhile, and the route is looked up afterwards.
+ * The reference ends with the wait; that the flow is charged after it rests on
+ * the table's, as above. Where flows come and go, keep it until the charge.
  *
  * Full ring. Slots of the ring are the packets' memory, so a worker that finds
  * none free stops reading; the queue before it is then the kernel's.
