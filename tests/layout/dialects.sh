@@ -8,6 +8,7 @@
 #	before	each one between the user's <assert.h> and <atomic> and, in
 #		C++, inside his extern "C"
 #	short	the umbrella, where the user has macros of one letter
+#	embed	the library's structs in the user's own
 #	names	a program's own names beside the library's (C++)
 #	break	an assert that must fail does, with its message
 #	macros	what the umbrella defines and standard headers do not begins
@@ -55,6 +56,48 @@ for language in c c++; do
 #define W -
 #define X(x) x
 #include <dstref/dstref.h>
+END
+done
+for language in c c++; do
+	cat >"$tmp/$language/embed" <<'END'
+#include <dstref/dstref.h>
+DSTREF_GROUPED
+struct route {
+	void *table;
+	struct dstref_dst dst;
+	int metric;
+};
+struct flow {
+	struct dstref_sock sk;
+	void *queue;
+};
+struct packet {
+	struct packet *next;
+	struct dstref_skb skb;
+};
+struct port {
+	struct dstref_dst_slot slot;
+	struct flow *flow;
+};
+DSTREF_GROUPED_END
+static struct dstref_dst_slot start = DSTREF_DST_SLOT_INIT;
+#ifdef __cplusplus
+static struct route route{};
+#else
+static struct route route = { 0 };
+#endif
+unsigned int user(struct flow *flow, struct packet *packet, struct port *port);
+unsigned int user(struct flow *flow, struct packet *packet, struct port *port)
+{
+	struct dstref_dst_slot own = DSTREF_DST_SLOT_INIT;
+
+	dstref_skb_init(&packet->skb, 100);
+	dstref_skb_set_owner_w(&packet->skb, &flow->sk);
+	route.dst.mtu = 1500;
+	route.metric += dstref_dst_slot_borrow(&own) == NULL;
+	dstref_dst_slot_install(&start, &route.dst);
+	return dstref_dst_slot_hold(&port->slot) == &route.dst;
+}
 END
 done
 cp tests/layout/names.cc "$tmp/c++/names"

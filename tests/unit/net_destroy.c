@@ -126,6 +126,44 @@ static void net_destroy_may_be_tried_again(void **state)
 	assert_int_equal(world->ends, 0);
 }
 
+/* Each call names them anew, newest first, and never thinned. */
+static void leave_behind(struct dstref_net *net, unsigned int n,
+			 unsigned int named)
+{
+	static struct dstref_dst dst[70];
+
+	for (unsigned int i = 0; i < n; i++)
+		assert_int_equal(
+			dstref_dst_init(&dst[i], net, &bare_ops, NULL, 0), 0);
+	dstref_report_set_limit(8);
+	for (int call = 0; call < 2; call++) {
+		unsigned int first = capture_delivered();
+
+		assert_int_equal(dstref_net_destroy(net), -EBUSY);
+		capture_expect(DSTREF_REPORT_NET_BUSY, 1);
+		capture_expect(DSTREF_REPORT_NET_LEAK, named);
+		assert_int_equal(capture_delivered() - first, 1 + named);
+		assert_int_equal(capture_report(first)->value, n);
+		for (unsigned int i = 1; i <= named; i++) {
+			leak_is(first + i, &dst[n - i], 1, "dst 'unnamed'", 0);
+			assert_string_equal(capture_report(first + i)->call,
+					    "dstref_net_destroy");
+		}
+	}
+	while (n--)
+		dstref_dst_release_now(&dst[n]);
+}
+
+static void net_destroy_names_all_of_twenty(void **state)
+{
+	leave_behind(((struct world *)*state)->net, 20, 20);
+}
+
+static void net_destroy_names_sixty_four_of_seventy(void **state)
+{
+	leave_behind(((struct world *)*state)->net, 70, 64);
+}
+
 /* A callback that causes another, which causes another. */
 static void net_destroy_drains_what_callbacks_cause(void **state)
 {
@@ -418,6 +456,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		world_test(net_destroy_names_what_is_left),
 		world_test(net_destroy_may_be_tried_again),
+		world_test(net_destroy_names_all_of_twenty),
+		world_test(net_destroy_names_sixty_four_of_seventy),
 		world_test(net_destroy_drains_what_callbacks_cause),
 		world_test(net_destroy_drains_a_dead_route),
 		world_test(net_destroy_inside_a_reader_is_refused),

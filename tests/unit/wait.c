@@ -232,6 +232,53 @@ static void wait_takes_a_qsbr_thread_offline(void **state)
 	sleep_through_a_grace_period(DATA);
 }
 
+/* A wait is no cancellation point: the thread's next one is. */
+static DSTREF_ATOMIC(bool) survived;
+
+static void *wait_and_test_cancel(void *arg)
+{
+	struct sleeper *me = arg;
+
+	me->result = sleeper_wait(me);
+	pthread_testcancel();
+	dstref_store_relaxed(&survived, true);
+	return NULL;
+}
+
+static void cancel_in_a_wait(enum sleeper_kind kind, uint64_t room,
+			     uint64_t data)
+{
+	struct dstref_sock *sk = sleeper_full();
+	struct sleeper me = { .sk = sk, .kind = kind, .timeout = 200 * MS };
+	int64_t begin = sleeper_now();
+	void *end;
+
+	assert_int_equal(
+		pthread_create(&me.id, NULL, wait_and_test_cancel, &me), 0);
+	sleeper_until(room, data);
+	assert_int_equal(pthread_cancel(me.id), 0);
+	assert_int_equal(pthread_join(me.id, &end), 0);
+	assert_true(sleeper_now() - begin >= 200 * MS);
+	assert_ptr_equal(end, PTHREAD_CANCELED);
+	assert_false(dstref_load_relaxed(&survived));
+	assert_int_equal(me.result, -ETIMEDOUT);
+	/* Nobody is left in the row for these to find. */
+	assert_false(sleeper_marked(sk));
+	dstref_sock_close(sk);
+	sleeper_wakeups(0, 0);
+	sleeper_complete(sk, 10);
+	dstref_sock_put_outside(sk);
+}
+
+static void wait_is_no_cancellation_point(void **state)
+{
+	(void)state;
+	cancel_in_a_wait(ROOM, 1, 0);
+	cancel_in_a_wait(DATA, 1, 1);
+	assert_true(manual_drain());
+	assert_int_equal(dstref_load_relaxed(&scene.ended), 2);
+}
+
 /* More keys than rows: some share one. Each wake finds its own alone. */
 static void wait_keys_that_share_a_row_are_woken_apart(void **state)
 {
@@ -267,6 +314,7 @@ int main(void)
 		scene_test(wait_readable_sees_what_came_since_the_token),
 		scene_test(wait_readable_token_is_the_same_beside_a_sleeper),
 		capture_test(wait_takes_a_qsbr_thread_offline),
+		scene_test(wait_is_no_cancellation_point),
 		scene_test(wait_keys_that_share_a_row_are_woken_apart),
 	};
 

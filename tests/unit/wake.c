@@ -224,6 +224,29 @@ static void wake_every_way_to_make_room_wakes(void **state)
 	}
 }
 
+/* Misuse pins the account; it shows room, and who waited must hear of it. */
+static void wake_sleeper_on_an_account_that_saturates(void **state)
+{
+	struct sleeper sleeper = { 0 };
+	struct dstref_sock *sk = sleeper_full();
+	uint64_t units = DSTREF_WMEM_UNITS_MAX - scene_units(&sk->wmem);
+
+	(void)state;
+	(void)dstref_fetch_add_relaxed(&sk->wmem.word,
+				       DSTREF_WMEM_UNIT * units);
+	sleeper_start(&sleeper, sk, ROOM);
+	sleeper_until(1, 0);
+	assert_true(dstref_sock_charge_w(sk, 100));
+	capture_expect(DSTREF_REPORT_WMEM_SATURATED, 1);
+	sleeper_wakeups(0, 0);
+	sleeper_complete(sk, 1);
+	assert_int_equal(sleeper_end(&sleeper), 0);
+	sleeper_until(1, 0);
+	sleeper_wakeups(1, 0);
+	dstref_wmem_init(&sk->wmem); /* else it leaks */
+	sleeper_let_go(sk, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -235,6 +258,7 @@ int main(void)
 		scene_test(wake_close_wakes_both_kinds),
 		scene_test(wake_sndbuf_that_changes_has_sleepers_look_again),
 		scene_test(wake_every_way_to_make_room_wakes),
+		scene_test(wake_sleeper_on_an_account_that_saturates),
 	};
 
 	return cmocka_run_group_tests_name("unit.wake", tests, NULL, NULL);

@@ -442,6 +442,21 @@ static void wmem_mark_does_not_disturb_the_end(void **state)
 	assert_int_equal(dstref_wmem_value_units(after), 0);
 }
 
+/* Who waited when it was pinned is still to be woken, by the next uncharge. */
+static void wmem_saturated_keeps_the_mark(void **state)
+{
+	struct dstref_wmem wmem;
+	uint64_t after;
+
+	(void)state;
+	dstref_init_plain(&wmem.word, value_of(UNITS_MAX, 0));
+	(void)dstref_wmem_wait(&wmem);
+	assert_true(dstref_wmem_charge(&wmem, 1, NULL));
+	capture_expect(DSTREF_REPORT_WMEM_SATURATED, 1);
+	assert_false(dstref_wmem_uncharge(&wmem, 1, &after));
+	assert_true(dstref_wmem_value_wakes(after, 0));
+}
+
 static void wmem_null_is_reported_in_debug(void **state)
 {
 	(void)state;
@@ -476,6 +491,7 @@ int main(void)
 		capture_test(wmem_values_say_units_and_bytes),
 		capture_test(wmem_wakes_at_the_limit),
 		capture_test(wmem_mark_does_not_disturb_the_end),
+		capture_test(wmem_saturated_keeps_the_mark),
 		capture_test(wmem_null_is_reported_in_debug),
 	};
 
