@@ -549,6 +549,8 @@ dstref_dst_slot_borrow(const struct dstref_dst_slot *slot)
 DSTREF_NODISCARD static inline struct dstref_dst *
 dstref_dst_slot_hold(const struct dstref_dst_slot *slot)
 {
+	if (!dstref_debug_arg(slot, "dstref_dst_slot_hold"))
+		return NULL;
 	struct dstref_dst *dst = dstref_dst_slot_borrow(slot);
 
 	while (dst && dstref_unlikely(!dstref_dst_try_hold(dst))) {
