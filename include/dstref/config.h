@@ -48,16 +48,23 @@
 #define dstref_likely(x) __builtin_expect(!!(x), 1)
 #define dstref_unlikely(x) __builtin_expect(!!(x), 0)
 
+/* A program may have one of its own, to say it in its own way. */
+#ifndef DSTREF_STATIC_ASSERT
+#ifdef __cplusplus
+#define DSTREF_STATIC_ASSERT(cond, message) static_assert(cond, message)
+#else
+#define DSTREF_STATIC_ASSERT(cond, message) _Static_assert(cond, message)
+#endif
+#endif
+
 #ifdef __cplusplus
 #define DSTREF_ALIGNED(n) alignas(n)
 #define DSTREF_ALIGNOF(type) alignof(type)
-#define DSTREF_STATIC_ASSERT(cond, message) static_assert(cond, message)
 #define DSTREF_BEGIN_DECLS extern "C" {
 #define DSTREF_END_DECLS }
 #else
 #define DSTREF_ALIGNED(n) _Alignas(n)
 #define DSTREF_ALIGNOF(type) _Alignof(type)
-#define DSTREF_STATIC_ASSERT(cond, message) _Static_assert(cond, message)
 #define DSTREF_BEGIN_DECLS
 #define DSTREF_END_DECLS
 #endif

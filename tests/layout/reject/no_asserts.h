@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Given by -include: no layout is asserted. What is rejected with asserts and
- * compiles like this was rejected by an assert.
+ * Included before anything else, takes out every layout assert: what does not
+ * compile without it and does with it was rejected by an assert.
  */
-#include <dstref/config.h>
+#ifndef NO_ASSERTS_H
+#define NO_ASSERTS_H
 
-#undef DSTREF_STATIC_ASSERT
 #define DSTREF_STATIC_ASSERT(cond, message) struct no_assert
+
+#endif
