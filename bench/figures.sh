@@ -68,21 +68,21 @@ die()
 	exit 2
 }
 
-# experiment NAME [LIBRARY...]: compiles it as a user would, runs it.
-experiment()
+# probe NAME [LIBRARY...]: compiles it as a user would, runs it.
+probe()
 {
 	[ -x "$work/$1" ] || ${CC:-cc} -std=c11 -O2 -DNDEBUG -Iinclude \
-		-o "$work/$1" "bench/experiments/$1.c" "$release"/libdstref.a \
+		-o "$work/$1" "bench/figures/$1.c" "$release"/libdstref.a \
 		-lurcu-memb -lpthread || die "$1.c does not compile"
 	"$work/$1" || die "$1 cannot be measured here"
 }
 
-# The instructions of a function of hot.c up to its return; the return not.
+# The instructions of a function of insns.c up to its return; the return not.
 # One of them, and only one, is to be locked.
 insns()
 {
 	${CC:-cc} -std=c11 -O2 -DNDEBUG -Iinclude -c -o "$work/hot.o" \
-		bench/experiments/hot.c || die "hot.c does not compile"
+		bench/figures/insns.c || die "insns.c does not compile"
 	objdump -d --no-show-raw-insn "$work/hot.o" |
 		sed -n "/<$1>:$/,/\tret/p" | grep "^ *[0-9a-f]*:" >"$work/$1"
 	[ "$(grep -c 'lock' "$work/$1")" -eq 1 ] ||
@@ -100,10 +100,10 @@ fig_release_insns()
 	insns hot_release
 }
 
-# The lines of an experiment that start with a name.
+# The lines of a probe that start with a name.
 field()
 {
-	experiment "$1" >"$work/$1.out"
+	probe "$1" >"$work/$1.out"
 	sed -n "s/^$2 //p" "$work/$1.out"
 }
 
