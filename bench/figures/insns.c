@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * insns - what the inline paths of hold and release become in a caller: figures.sh
+ * What the inline paths of hold and release become in a caller: figures.sh
  * compiles this with -O2, as any user would, and counts instructions in the
  * listing. Each function is the inline call and a return; the return is not
  * counted, for inlined there is none. The branch to the cold end is counted,
