@@ -14,6 +14,7 @@
 #include <dstref/report.h>
 #include <dstref/skb.h>
 #include <dstref/sock.h>
+#include <dstref/split.h>
 #include <dstref/wmem.h>
 
 #endif
