@@ -43,15 +43,97 @@
  *   keeps apart, read in the callback.
  */
 #include "net_private.h"
+#include "split_private.h"
 
 #include <dstref/dst.h>
 
 #include <errno.h>
 #include <string.h>
 
+#define SPLIT_BOTH (DSTREF_DST_SPLIT_NEVER | DSTREF_DST_SPLIT_ALWAYS)
+
 static struct dstref_dst *dst_of(struct rcu_head *head)
 {
 	return container_of(rcu_deferred(head), struct dstref_dst, rcu);
+}
+
+/* Splitting. */
+
+static void dst_last(struct dstref_dst *dst);
+
+/* A merge found the last reference gone. */
+static void dst_zero(struct dstref_count *count)
+{
+	dst_last(container_of(count, struct dstref_dst, count));
+}
+
+/* NULL where the namespace has no cells. */
+static struct dstref_split_domain *cells_of(const struct dstref_dst *dst)
+{
+	return net_of(dst->net)->split;
+}
+
+static struct split_words words_of(struct dstref_dst *dst)
+{
+	bool never = !cells_of(dst) || dst->flags & DSTREF_DST_SPLIT_NEVER;
+	struct split_words words = {
+		.count = &dst->count,
+		.state = &dst->state,
+		.cell = &dst->cell,
+		.idle = never ? 0 : DSTREF_CELL_LOOK,
+		.zero = dst_zero,
+	};
+
+	return words;
+}
+
+/* What init says of it; ALWAYS asks for the next tick. */
+static void split_start(struct dstref_dst *dst)
+{
+	struct split_words words = words_of(dst);
+
+	dstref_init_plain(&dst->cell, words.idle);
+	if (words.idle && dst->flags & DSTREF_DST_SPLIT_ALWAYS)
+		(void)split_request(cells_of(dst), &words);
+}
+
+/*
+ * The owner changed. The number of changes is halved at each tick that went
+ * by, so that a route which many threads touch now and then stays as it is.
+ * Beside others the word may lose a change: it only hints.
+ */
+void dstref_dst_look_slow(struct dstref_dst *dst, uint32_t hint)
+{
+	uint32_t tick = net_ticks(dst->net) & 0xfff;
+	uint32_t age = (tick - hint) & 0xfff;
+	uint32_t changes = (hint >> 12 & 0xff) >> (age < 8 ? age : 8);
+
+	if (++changes >= DSTREF_DST_HOT) {
+		struct split_words words = words_of(dst);
+
+		(void)split_request(cells_of(dst), &words);
+		changes = 0;
+	}
+	dstref_store_relaxed(&dst->hint,
+			     dstref_split_self << 20 | changes << 12 | tick);
+}
+
+uint32_t dstref_dst_refs_slow(const struct dstref_dst *dst)
+{
+	struct split_words words = words_of((struct dstref_dst *)dst);
+
+	return split_read(cells_of(dst), &words);
+}
+
+/* What a slot shows no more will be let go of: have it merged first. */
+static void dst_displaced(struct dstref_dst *dst)
+{
+	if (dst && dstref_load_relaxed(&dst->cell) & DSTREF_CELL_NUMBER) {
+		struct split_words words = words_of(dst);
+
+		(void)split_demote(cells_of(dst), &words);
+	}
+	dstref_dst_release_outside(dst);
 }
 
 /* A grace period after the last put: nobody can know the dst any more. */
@@ -64,6 +146,11 @@ static void dst_end(struct rcu_head *head)
 	dstref_dst_release_outside(dst->going);
 	dstref_dst_slot_clear(&dst->child);
 	net_unlink(net, &dst->entry);
+	if (cells_of(dst)) {
+		struct split_words words = words_of(dst);
+
+		split_end(cells_of(dst), &words);
+	}
 	dst->ops->destroy(dst);
 	net_done(net);
 }
@@ -82,7 +169,8 @@ int dstref_dst_init(struct dstref_dst *dst, struct dstref_net *net,
 		    const struct dstref_dst_ops *ops, void *dev, uint32_t flags)
 {
 	if (!dst || (uintptr_t)dst % DSTREF_LINE_SIZE || !net || !ops ||
-	    !ops->destroy || flags & ~DSTREF_DST_FLAGS)
+	    !ops->destroy || flags & ~DSTREF_DST_FLAGS ||
+	    (flags & SPLIT_BOTH) == SPLIT_BOTH)
 		return -EINVAL;
 	int err = net_enter(net, DSTREF_NET_DST);
 
@@ -94,6 +182,7 @@ int dstref_dst_init(struct dstref_dst *dst, struct dstref_net *net,
 	dst->net = net;
 	dst->flags = (uint16_t)flags;
 	dstref_count_init(&dst->count, 1);
+	split_start(dst);
 	net_link(net, &dst->entry, DSTREF_NET_DST);
 	return 0;
 }
@@ -147,6 +236,17 @@ static void child_end(struct rcu_head *head)
 	net_done(net);
 }
 
+/* A route that must not be used any more is not worth cells. */
+static void dst_kill(struct dstref_dst *dst)
+{
+	struct split_words words = words_of(dst);
+
+	if (!cells_of(dst))
+		return;
+	words.idle = 0;
+	(void)split_kill(cells_of(dst), &words);
+}
+
 void dstref_dst_dead(struct dstref_dst *dst)
 {
 	if (!dstref_debug_arg(dst, "dstref_dst_dead"))
@@ -156,6 +256,7 @@ void dstref_dst_dead(struct dstref_dst *dst)
 		return;
 	dstref_store_relaxed(&dst->input, dstref_dst_discard);
 	dstref_store_relaxed(&dst->output, dstref_dst_discard);
+	dst_kill(dst);
 	if (!dstref_count_get(&dst->count))
 		return; /* the last put has it, and the child */
 	/* R3, with the acquire of dstref_dst_slot_borrow(). */
@@ -181,7 +282,7 @@ void dstref_dst_slot_install(struct dstref_dst_slot *slot,
 	if (!dstref_debug_arg(slot, "dstref_dst_slot_install"))
 		return;
 	/* R2, with A2 in dstref_dst_slot_borrow(). */
-	dstref_dst_release_outside(dstref_xchg_acq_rel(&slot->dst, dst));
+	dst_displaced(dstref_xchg_acq_rel(&slot->dst, dst));
 }
 
 bool dstref_dst_slot_replace(struct dstref_dst_slot *slot,
@@ -195,6 +296,9 @@ bool dstref_dst_slot_replace(struct dstref_dst_slot *slot,
 	/* R2, with A2 in dstref_dst_slot_borrow(). */
 	bool won = dstref_cas_acq_rel(&slot->dst, &old, dst);
 
-	dstref_dst_release_outside(won ? expected : dst);
+	if (won)
+		dst_displaced(expected);
+	else
+		dstref_dst_release_outside(dst);
 	return won;
 }

@@ -43,6 +43,7 @@
  *   sanitizers; without R1 or A1 the thread sanitizer reports the freeing.
  */
 #include "net_private.h"
+#include "split_private.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -208,7 +209,8 @@ static bool valid(const struct dstref_net_attr *attr)
 
 	return flavour && flavour->update_call_rcu &&
 	       flavour->update_synchronize_rcu && flavour->barrier &&
-	       !attr->mem.alloc == !attr->mem.free && !attr->reserved;
+	       !attr->mem.alloc == !attr->mem.free && !attr->reserved &&
+	       attr->max_hot <= DSTREF_SPLIT_CELLS;
 }
 
 /* Starts the flavour's callback thread with the CPU mask of the creator. */
@@ -226,13 +228,49 @@ static void net_init(struct net *net, const struct dstref_net_attr *attr,
 	memset(net, 0, sizeof(*net));
 	net->pub.flavour = attr->flavour;
 	net->pub.mem = *mem;
-	net->max_hot = attr->max_hot;
 	dstref_count_init(&net->pub.tw_refs, 1);
 	dstref_init_plain(&net->gate, GATE_CALLBACK);
 	pthread_mutex_init(&net->lock, NULL);
 	pthread_mutex_init(&net->outside, NULL);
 	LIST_INIT(&net->entries);
 	park_init(&net->park);
+}
+
+static void *cells_alloc(void *net, size_t size, size_t align, int node)
+{
+	(void)align; /* of a line, as all is */
+	(void)node;
+	return net_alloc(net, size);
+}
+
+static void cells_free(void *net, void *ptr, size_t size)
+{
+	net_free(net, ptr, size);
+}
+
+/* Where the process has no place for another domain, all stay on counts. */
+static int cells_create(struct net *net, uint32_t max_hot)
+{
+	const struct dstref_split_attr attr = {
+		.flavour = net->pub.flavour,
+		.alloc = cells_alloc,
+		.free = cells_free,
+		.ctx = &net->pub,
+		.cells = max_hot,
+	};
+	int err = dstref_split_domain_create(&net->split, &attr);
+
+	return err == -ENOSPC ? 0 : err;
+}
+
+static void net_free_all(struct net *net)
+{
+	struct dstref_net_mem mem = net->pub.mem;
+
+	park_fini(&net->park);
+	pthread_mutex_destroy(&net->outside);
+	pthread_mutex_destroy(&net->lock);
+	mem_free(&mem, net, sizeof(*net));
 }
 
 int dstref_net_create_abi(struct dstref_net **result,
@@ -256,6 +294,11 @@ int dstref_net_create_abi(struct dstref_net **result,
 	if (!net)
 		return -ENOMEM;
 	net_init(net, attr, &mem);
+	err = cells_create(net, attr->max_hot);
+	if (err) {
+		net_free_all(net);
+		return err;
+	}
 	rcu_defer(attr->flavour, &net->first, first_callback);
 	*result = &net->pub;
 	return 0;
@@ -287,26 +330,36 @@ void net_wait_end(const struct rcu_flavor_struct *flavour, bool online)
 		flavour->thread_online();
 }
 
-/* Waits for callbacks while there are any; the gate as it is then. */
+/* Waits for merges and callbacks while there are any; the gate then. */
 static uint64_t drain(struct net *net)
 {
 	uint64_t gate = gate_read(net);
 
-	for (int i = 0; i < DRAIN_ROUNDS && gate_callbacks(gate); i++) {
+	for (int i = 0; i < DRAIN_ROUNDS; i++) {
+		/* Only a merge tells that a split entry has ended. */
+		bool merging = net->split && split_settle(net->split);
+
+		if (!merging && !gate_callbacks(gate))
+			break;
 		net->pub.flavour->barrier();
 		gate = gate_read(net);
 	}
 	return gate;
 }
 
-static void net_release(struct net *net)
+/* Nothing is left but threads that may still have cells; then false. */
+static bool net_end(struct net *net, const char *call)
 {
-	struct dstref_net_mem mem = net->pub.mem;
+	if (dstref_split_domain_destroy(net->split)) {
+		struct dstref_split_counters stats;
 
-	park_fini(&net->park);
-	pthread_mutex_destroy(&net->outside);
-	pthread_mutex_destroy(&net->lock);
-	mem_free(&mem, net, sizeof(*net));
+		dstref_split_stats(net->split, &stats);
+		dstref_report_raise(DSTREF_REPORT_NET_BUSY, call, &net->pub,
+				    stats.threads, "threads are attached");
+		return false;
+	}
+	net_free_all(net);
+	return true;
 }
 
 int dstref_net_destroy(struct dstref_net *pub)
@@ -324,14 +377,15 @@ int dstref_net_destroy(struct dstref_net *pub)
 	(void)dstref_fetch_or_acq_rel(&net->gate, GATE_CLOSING);
 	rcu_wait(flavour);
 	uint64_t gate = drain(net);
+	bool busy = gate != 0;
 
 	if (gate)
 		net_report_busy(net, gate_entries(gate), gate_callbacks(gate),
 				call);
 	else
-		net_release(net);
+		busy = !net_end(net, call);
 	net_wait_end(flavour, online);
-	return gate ? -EBUSY : 0;
+	return busy ? -EBUSY : 0;
 }
 
 int dstref_net_barrier(struct dstref_net *pub, int64_t timeout_ns)
@@ -361,6 +415,22 @@ int dstref_net_barrier(struct dstref_net *pub, int64_t timeout_ns)
 	return gate ? -ETIMEDOUT : 0;
 }
 
+/* Threads. */
+
+int dstref_net_attach(struct dstref_net *net)
+{
+	if (!dstref_debug_arg(net, "dstref_net_attach"))
+		return -EINVAL;
+	return net_of(net)->split ? dstref_split_attach(net_of(net)->split)
+				  : -ENOSPC;
+}
+
+void dstref_net_detach(struct dstref_net *net)
+{
+	if (dstref_debug_arg(net, "dstref_net_detach") && net_of(net)->split)
+		dstref_split_detach(net_of(net)->split);
+}
+
 /* Time. */
 
 int dstref_net_tick(struct dstref_net *pub, uint64_t now_ns, uint32_t budget)
@@ -373,7 +443,6 @@ int dstref_net_tick(struct dstref_net *pub, uint64_t now_ns, uint32_t budget)
 	uint32_t ticking = 0;
 	int done = 0;
 
-	(void)budget; /* no slow work costs any yet */
 	/* A2, with R2 below. */
 	if (!dstref_cas_acquire(&net->ticking, &ticking, 1u)) {
 		dstref_report_raise(DSTREF_REPORT_NET_TICK, call, pub, now_ns,
@@ -386,6 +455,9 @@ int dstref_net_tick(struct dstref_net *pub, uint64_t now_ns, uint32_t budget)
 		done = -EINVAL;
 	} else {
 		dstref_store_relaxed(&net->now, now_ns);
+		(void)dstref_fetch_add_relaxed(&net->ticks, 1u);
+		if (net->split)
+			done = (int)dstref_split_tick(net->split, budget);
 	}
 	/* R2, with A2 above. */
 	dstref_store_release(&net->ticking, 0u);
@@ -404,6 +476,23 @@ uint64_t dstref_net_now(const struct dstref_net *net)
 	return dstref_load_relaxed(&const_net_of(net)->now);
 }
 
+static void stats_split(const struct net *net,
+			struct dstref_net_counters *stats)
+{
+	struct dstref_split_counters split = { 0 };
+
+	if (net->split)
+		dstref_split_stats(net->split, &split);
+	stats->threads = split.threads;
+	stats->cells = split.cells;
+	stats->cells_used = split.used;
+	stats->cells_refused = split.refused;
+	stats->requests = split.requests;
+	stats->promotions = split.promotions;
+	stats->demotions = split.demotions;
+	stats->promoted = split.promotions - split.demotions;
+}
+
 void dstref_net_stats(const struct dstref_net *pub,
 		      struct dstref_net_counters *stats)
 {
@@ -419,6 +508,7 @@ void dstref_net_stats(const struct dstref_net *pub,
 	stats->sleeps_data = dstref_load_relaxed(&net->sleeps[NET_DATA]);
 	stats->wakeups_room = dstref_load_relaxed(&net->wakeups[NET_ROOM]);
 	stats->wakeups_data = dstref_load_relaxed(&net->wakeups[NET_DATA]);
+	stats_split(net, stats);
 }
 
 void dstref_net_debug_reader(const struct dstref_net *net, const void *object,

@@ -8,6 +8,8 @@
 #include "park.h"
 #include "rcu.h"
 
+#include <dstref/split.h>
+
 LIST_HEAD(net_entries, dstref_net_entry);
 
 enum net_sleep { NET_ROOM, NET_DATA, NET_SLEEPS };
@@ -24,12 +26,13 @@ struct net {
 	/* Written by the tick. */
 	DSTREF_LINE_START DSTREF_ATOMIC(uint64_t) now;
 	DSTREF_ATOMIC(uint32_t) ticking;
+	DSTREF_ATOMIC(uint32_t) ticks;
 
 	DSTREF_LINE_START pthread_mutex_t lock; /* entries */
 	struct net_entries entries;
 	pthread_mutex_t outside; /* callbacks from outside any reader */
 	struct dstref_rcu_head first;
-	uint32_t max_hot; /* for split counts, to come */
+	struct dstref_split_domain *split; /* NULL: no cells to be had */
 	struct park park;
 };
 
@@ -56,6 +59,12 @@ void net_unlink(struct dstref_net *net, struct dstref_net_entry *entry);
 
 /* The callback is done: its last touch of the namespace. */
 void net_done(struct dstref_net *net);
+
+/* Ticks so far, for what is halved by each. */
+static inline uint32_t net_ticks(struct dstref_net *net)
+{
+	return dstref_load_relaxed(&net_of(net)->ticks);
+}
 
 /* Reports what is left: in numbers, then each entry by name. */
 void net_report_busy(struct net *net, uint32_t entries, uint32_t callbacks,

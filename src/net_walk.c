@@ -31,7 +31,7 @@ struct look {
 
 static uint32_t dst_refs(const void *object)
 {
-	return dstref_count_read(&((const struct dstref_dst *)object)->count);
+	return dstref_dst_refs(object);
 }
 
 /* References; without any, the packets that still pin it. */

@@ -125,7 +125,7 @@ static int32_t held(const struct split_block *block, struct split_sum sum)
 }
 
 /*
- * Moves what a cell holds to the count. The order of the two does not matter: no
+ * Moves what a cell holds to the count. The order of the two is nothing: no
  * merge runs beside a reader, and a read beside it is not exact.
  */
 void dstref_split_flush(struct dstref_count *count, struct dstref_cell *cell,
@@ -268,7 +268,7 @@ void split_close(struct dstref_split_domain *domain, uint32_t number,
 	dstref_store_relaxed(&block->status, SPLIT_MERGING);
 	dstref_store_relaxed(block->words.state,
 			     split_state(state, DSTREF_SPLIT_CLOSING, number));
-	dstref_store_relaxed(block->words.cell, (uint16_t)0);
+	dstref_store_relaxed(block->words.cell, block->words.idle);
 	rcu_defer(domain->flavour, &block->rcu, merge);
 }
 
@@ -285,7 +285,7 @@ static uint32_t block_take(struct dstref_split_domain *domain,
 	return number;
 }
 
-/* OFF becomes PROMOTING with a number; 0 when it is not OFF, or none is free. */
+/* OFF becomes PROMOTING with a number; 0 when it is not, or none is free. */
 static uint32_t reserve(struct dstref_split_domain *domain,
 			const struct split_words *words)
 {
@@ -400,6 +400,7 @@ static bool kill_locked(struct dstref_split_domain *domain,
 	struct split_block *block = &domain->block[split_number(state)];
 
 	block->words.confirm = words->confirm;
+	block->words.idle = words->idle;
 	if (split_kind(state) == DSTREF_SPLIT_ON)
 		split_close(domain, split_number(state), true);
 	block->killed = true;
@@ -416,6 +417,8 @@ int split_kill(struct dstref_split_domain *domain,
 		     (split_kind(state) == DSTREF_SPLIT_CLOSING &&
 		      domain->block[number].killed);
 	bool later = !again && kill_locked(domain, words);
+
+	dstref_store_relaxed(words->cell, words->idle);
 
 	pthread_mutex_unlock(&domain->lock);
 	if (!again && !later && words->confirm)

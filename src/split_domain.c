@@ -21,7 +21,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-__thread struct dstref_cell *dstref_split_cells[DSTREF_SPLIT_DOMAINS];
+__thread struct dstref_cell *dstref_split_cells[DSTREF_SPLIT_DOMAINS + 1];
+__thread uint32_t dstref_split_self;
+
+/* The last thread's; ids come again after 4095 threads, and only hint. */
+static DSTREF_ATOMIC(uint32_t) selves;
 
 /* All domains of the process, for thread exit. */
 static pthread_mutex_t domains_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -126,6 +130,9 @@ int dstref_split_attach(struct dstref_split_domain *domain)
 	pthread_mutex_unlock(&domain->lock);
 	if (!array)
 		return -ENOMEM;
+	if (!dstref_split_self)
+		dstref_split_self =
+			dstref_fetch_add_relaxed(&selves, 1u) % 4095 + 1;
 	dstref_split_cells[domain->id] = array->cell;
 	return 0;
 }
@@ -160,6 +167,17 @@ static int id_take(struct dstref_split_domain *domain)
 	return id;
 }
 
+/* The bits of a word that are numbers, 1 to @numbers. */
+static uint64_t within(uint32_t numbers, uint32_t word)
+{
+	uint64_t bits = 0;
+
+	for (uint32_t bit = 0; bit < SPLIT_BITS; bit++)
+		if (word * SPLIT_BITS + bit - 1 < numbers)
+			bits |= UINT64_C(1) << bit;
+	return bits;
+}
+
 static void domain_init(struct dstref_split_domain *domain,
 			const struct dstref_split_attr *attr, uint32_t numbers)
 {
@@ -171,10 +189,8 @@ static void domain_init(struct dstref_split_domain *domain,
 	pthread_mutex_init(&domain->lock, NULL);
 	SLIST_INIT(&domain->arrays);
 	/* What is below and above the numbers is never free. */
-	for (uint32_t bit = 0; bit <= DSTREF_SPLIT_CELLS; bit++)
-		if (!bit || bit > numbers)
-			domain->taken[bit / SPLIT_BITS] |= UINT64_C(1)
-							   << bit % SPLIT_BITS;
+	for (uint32_t word = 0; word < SPLIT_WORDS; word++)
+		dstref_init_plain(&domain->taken[word], ~within(numbers, word));
 	for (uint32_t number = 0; number <= numbers; number++)
 		domain->block[number].domain = domain;
 }

@@ -20,9 +20,10 @@ struct split_words {
 	struct dstref_count *count;
 	DSTREF_ATOMIC(uint32_t) * state;
 	DSTREF_ATOMIC(uint16_t) * cell;
+	uint16_t idle; /* what cell shows while it is not split */
 	/* Told by the merge that it found the last reference gone. */
 	void (*zero)(struct dstref_count *count);
-	/* Told by the merge of a killed one; only struct dstref_split has it. */
+	/* Told by the merge of a killed one; a dst has none. */
 	void (*confirm)(struct dstref_split *split);
 };
 
@@ -57,6 +58,7 @@ struct split_array {
 SLIST_HEAD(split_arrays, split_array);
 
 #define SPLIT_BITS 64
+#define SPLIT_WORDS ((DSTREF_SPLIT_CELLS + 1) / SPLIT_BITS)
 
 struct dstref_split_domain {
 	const struct rcu_flavor_struct *flavour;
@@ -71,7 +73,7 @@ struct dstref_split_domain {
 	DSTREF_LINE_START DSTREF_ATOMIC(uint64_t) requests;
 	DSTREF_ATOMIC(uint64_t) refused;
 	DSTREF_ATOMIC(uint64_t) used;
-	DSTREF_ATOMIC(uint64_t) taken[(DSTREF_SPLIT_CELLS + 1) / SPLIT_BITS];
+	DSTREF_ATOMIC(uint64_t) taken[SPLIT_WORDS];
 	struct split_block block[]; /* numbers + 1 */
 };
 
@@ -117,7 +119,7 @@ uint32_t split_asked(const struct split_words *words);
  * lock. */
 bool split_open(struct dstref_split_domain *domain, uint32_t number);
 
-/* Takes the number back from the object, and queues the merge. Under the lock. */
+/* Takes the number back from the object, queues the merge. Under the lock. */
 void split_close(struct dstref_split_domain *domain, uint32_t number,
 		 bool killed);
 
@@ -135,6 +137,8 @@ int split_kill(struct dstref_split_domain *domain,
 	       const struct split_words *words);
 void split_end(struct dstref_split_domain *domain,
 	       const struct split_words *words);
+/* Closes all that are split; how many merges are under way. */
+uint32_t split_settle(struct dstref_split_domain *domain);
 uint32_t split_read(struct dstref_split_domain *domain,
 		    const struct split_words *words);
 

@@ -26,7 +26,7 @@ static bool tick_request(struct dstref_split_domain *domain, uint32_t number)
 
 	if (kind == DSTREF_SPLIT_PROMOTING && split_open(domain, number))
 		return true;
-	/* Killed, or dead, or too large: to OFF, or to KILLED without a number. */
+	/* Dead or too large: OFF. Killed: KILLED, without a number. */
 	dstref_store_relaxed(block->words.state,
 			     split_state(state,
 					 kind == DSTREF_SPLIT_PROMOTING
@@ -85,4 +85,20 @@ uint32_t dstref_split_tick(struct dstref_split_domain *domain, uint32_t budget)
 	}
 	pthread_mutex_unlock(&domain->lock);
 	return changed;
+}
+
+uint32_t split_settle(struct dstref_split_domain *domain)
+{
+	uint32_t merging = 0;
+
+	pthread_mutex_lock(&domain->lock);
+	for (uint32_t number = 1; number <= domain->numbers; number++) {
+		struct split_block *block = &domain->block[number];
+
+		if (dstref_load_relaxed(&block->status) == SPLIT_IN_USE)
+			split_close(domain, number, false);
+		merging += dstref_load_relaxed(&block->status) == SPLIT_MERGING;
+	}
+	pthread_mutex_unlock(&domain->lock);
+	return merging;
 }

@@ -32,6 +32,7 @@
 #include <dstref/line.h>
 #include <dstref/net.h>
 #include <dstref/report.h>
+#include <dstref/split.h>
 
 struct dstref_dst;
 
@@ -73,7 +74,12 @@ struct dstref_dst_slot {
 
 /* Flags of dstref_dst_init(). */
 #define DSTREF_DST_UNCACHED 0x1u /* never in a slot: cannot be borrowed */
-#define DSTREF_DST_FLAGS 0x1u
+#define DSTREF_DST_SPLIT_NEVER 0x2u /* stays on its count */
+#define DSTREF_DST_SPLIT_ALWAYS 0x4u /* is split at the next tick */
+#define DSTREF_DST_FLAGS 0x7u
+
+/* Changes of owner within about a tick that ask for a promotion. */
+#define DSTREF_DST_HOT 64u
 
 /* Values of obsolete. */
 #define DSTREF_DST_CHECK (-1) /* ask ops->check every time */
@@ -117,15 +123,15 @@ struct dstref_dst {
 	uint16_t trailer_len; /* bytes, after it */
 	uint16_t flags;
 	DSTREF_ATOMIC(int16_t) obsolete;
-	DSTREF_ATOMIC(uint16_t) cell; /* cell number while split, else 0 */
+	DSTREF_ATOMIC(uint16_t) cell; /* number while split, or a mark */
 	DSTREF_GROUP_END(read);
 
 	/* Written. */
 	DSTREF_GROUP_LINE(written);
 	struct dstref_count count;
-	DSTREF_ATOMIC(uint32_t) hint; /* promotion: owner changes */
+	DSTREF_ATOMIC(uint32_t) hint; /* last owner 12, changes 8, tick 12 */
 	DSTREF_ATOMIC(uint32_t) lastuse; /* tick of the last use */
-	DSTREF_ATOMIC(uint32_t) state; /* split: off, promoting, on, ... */
+	DSTREF_ATOMIC(uint32_t) state; /* of split.h */
 	struct dstref_rcu_head rcu;
 	struct dstref_net_entry entry;
 	struct dstref_dst *going; /* the child, until its grace period ends */
@@ -162,6 +168,10 @@ DSTREF_EXPORT DSTREF_COLD bool dstref_dst_hold_slow(struct dstref_dst *dst,
 DSTREF_EXPORT DSTREF_COLD void dstref_dst_release_slow(struct dstref_dst *dst,
 						       uint32_t after,
 						       const char *call);
+DSTREF_EXPORT DSTREF_COLD void dstref_dst_look_slow(struct dstref_dst *dst,
+						    uint32_t hint);
+DSTREF_EXPORT DSTREF_COLD uint32_t
+dstref_dst_refs_slow(const struct dstref_dst *dst);
 
 /**
  * dstref_dst_init - start a dst on the user's memory
@@ -169,7 +179,9 @@ DSTREF_EXPORT DSTREF_COLD void dstref_dst_release_slow(struct dstref_dst *dst,
  * @net: its namespace
  * @ops: kept; ops->destroy must be there
  * @dev: the device, opaque, may be NULL
- * @flags: 0 or DSTREF_DST_UNCACHED
+ * @flags: 0, or DSTREF_DST_UNCACHED, and DSTREF_DST_SPLIT_NEVER or _ALWAYS: by
+ *         default it is split when the threads that attached to the namespace
+ *         (dstref_net_attach()) contend for it
  *
  * The caller has the one reference. mtu, header_len, trailer_len, input and
  * output are 0 and NULL, to be set before it is shared.
@@ -279,6 +291,61 @@ static inline bool dstref_dst_debug(const struct dstref_dst *dst,
 	return true;
 }
 
+/*
+ * After an operation on the count, whose line is exclusive here now: who was
+ * here last? Entries that may not be split do not ask.
+ */
+static inline void dstref_dst_look(struct dstref_dst *dst, uint16_t number)
+{
+	if (number != DSTREF_CELL_LOOK)
+		return;
+	uint32_t hint = dstref_load_relaxed(&dst->hint);
+
+	if (dstref_unlikely(hint >> 20 != dstref_split_self))
+		dstref_dst_look_slow(dst, hint);
+}
+
+/* Takes n references, in this thread's cell or in the count; @call is NULL for
+ * try_hold. */
+static inline bool dstref_dst_take(struct dstref_dst *dst, uint32_t n,
+				   const char *call)
+{
+	/* A2, with R2 of the promotion (split.c). */
+	uint16_t number = dstref_load_acquire(&dst->cell);
+	struct dstref_cell *cell = number ? dstref_cell_of(number) : NULL;
+
+	if (cell) {
+		dstref_cell_get(cell, n, &dst->count, dst, "dstref_dst_hold");
+		return true;
+	}
+	uint32_t after = dstref_add_return_relaxed(&dst->count.word, n);
+
+	if (dstref_unlikely((int32_t)after < 0))
+		return dstref_dst_hold_slow(dst, n, after, call);
+	dstref_dst_look(dst, number);
+	return true;
+}
+
+/* Lets go of n references, the same way. */
+static inline void dstref_dst_give(struct dstref_dst *dst, uint32_t n,
+				   const char *call)
+{
+	/* A2, with R2 of the promotion (split.c). */
+	uint16_t number = dstref_load_acquire(&dst->cell);
+	struct dstref_cell *cell = number ? dstref_cell_of(number) : NULL;
+
+	if (cell) {
+		dstref_cell_put(cell, n, &dst->count, dst, call);
+		return;
+	}
+	uint32_t after = dstref_sub_return_release(&dst->count.word, n);
+
+	if (dstref_unlikely((int32_t)after < 0))
+		dstref_dst_release_slow(dst, after, call);
+	else
+		dstref_dst_look(dst, number);
+}
+
 /**
  * dstref_dst_hold_n - take n references
  * @dst: the dst
@@ -299,10 +366,7 @@ static inline void dstref_dst_hold_n(struct dstref_dst *dst, uint32_t n)
 					    "dstref_dst_hold_n", dst, n, NULL);
 		return;
 	}
-	uint32_t after = dstref_add_return_relaxed(&dst->count.word, n);
-
-	if (dstref_unlikely((int32_t)after < 0))
-		(void)dstref_dst_hold_slow(dst, n, after, "dstref_dst_hold_n");
+	(void)dstref_dst_take(dst, n, "dstref_dst_hold_n");
 }
 
 /**
@@ -316,10 +380,7 @@ static inline void dstref_dst_hold(struct dstref_dst *dst)
 {
 	if (!dstref_dst_debug(dst, "dstref_dst_hold"))
 		return;
-	uint32_t after = dstref_add_return_relaxed(&dst->count.word, 1u);
-
-	if (dstref_unlikely((int32_t)after < 0))
-		(void)dstref_dst_hold_slow(dst, 1, after, "dstref_dst_hold");
+	(void)dstref_dst_take(dst, 1, "dstref_dst_hold");
 }
 
 /**
@@ -352,11 +413,7 @@ DSTREF_NODISCARD static inline bool dstref_dst_try_hold(struct dstref_dst *dst)
 {
 	if (!dstref_dst_debug(dst, "dstref_dst_try_hold"))
 		return false;
-	uint32_t after = dstref_add_return_relaxed(&dst->count.word, 1u);
-
-	if (dstref_unlikely((int32_t)after < 0))
-		return dstref_dst_hold_slow(dst, 1, after, NULL);
-	return true;
+	return dstref_dst_take(dst, 1, NULL);
 }
 
 /**
@@ -415,10 +472,7 @@ static inline void dstref_dst_release_n(struct dstref_dst *dst, uint32_t n)
 					    NULL);
 		return;
 	}
-	uint32_t after = dstref_sub_return_release(&dst->count.word, n);
-
-	if (dstref_unlikely((int32_t)after < 0))
-		dstref_dst_release_slow(dst, after, "dstref_dst_release_n");
+	dstref_dst_give(dst, n, "dstref_dst_release_n");
 }
 
 /**
@@ -433,25 +487,25 @@ static inline void dstref_dst_release(struct dstref_dst *dst)
 	if (!dst)
 		return;
 	(void)dstref_dst_debug(dst, "dstref_dst_release");
-	uint32_t after = dstref_dec_return_release(&dst->count.word);
-
-	if (dstref_unlikely((int32_t)after < 0))
-		dstref_dst_release_slow(dst, after, "dstref_dst_release");
+	dstref_dst_give(dst, 1, "dstref_dst_release");
 }
 
 /**
  * dstref_dst_refs - how many references there are
  * @dst: the dst
  *
- * Context: inside a reader, or with a reference.
+ * Context: inside a reader, or with a reference. While it is split, takes a
+ *          lock of the namespace for a moment.
  * Ordering: none.
- * Return: as dstref_count_read().
+ * Return: as dstref_count_read(); while it is split as dstref_split_read().
  */
 DSTREF_NODISCARD static inline uint32_t
 dstref_dst_refs(const struct dstref_dst *dst)
 {
 	if (!dstref_debug_arg(dst, "dstref_dst_refs"))
 		return 0;
+	if (dstref_load_relaxed(&dst->state) & 0x7u)
+		return dstref_dst_refs_slow(dst);
 	return dstref_count_read(&dst->count);
 }
 

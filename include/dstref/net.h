@@ -23,6 +23,7 @@
  * Concurrency:
  *	create               alone, on its own result
  *	tick                 one thread at a time, beside everything
+ *	attach, detach       beside everything but the end of destroy
  *	stats, now, walk     beside everything but the end of destroy
  *	barrier              beside everything but the end of destroy
  *	destroy              once at a time; beside last puts, callbacks, and
@@ -38,6 +39,7 @@
 #include <dstref/count.h>
 #include <dstref/line.h>
 #include <dstref/report.h>
+#include <dstref/split.h>
 
 struct rcu_flavor_struct;
 
@@ -68,8 +70,9 @@ struct dstref_net_mem {
  * struct dstref_net_attr - what a namespace is made of
  * @flavour: the RCU flavour; kept, must outlive the namespace
  * @mem: memory hooks; copied
- * @max_hot: entries that may be split at once; 0 for the default. Recorded
- *           for the split counts of a later version
+ * @max_hot: entries that may be split at once, 1 to DSTREF_SPLIT_CELLS; 0 for
+ *           DSTREF_SPLIT_CELLS_DEFAULT. Each costs 8 bytes for every thread
+ *           that attaches
  *
  * All zero but @flavour is a good start.
  */
@@ -160,6 +163,15 @@ DSTREF_ASSERT_GROUP_LINES(struct dstref_net, lookup, 1);
  * @wakeups_room: threads woken because room came back, or by close or a new
  *                sndbuf; some may have been about to sleep, and did not
  * @wakeups_data: threads woken by data_ready, or by close
+ * @threads: threads that are attached
+ * @cells: entries that may be split at once; 0 where the process has
+ *         DSTREF_SPLIT_DOMAINS namespaces with cells already
+ * @cells_used: cells of entries that are split, ask for it, or are being merged
+ * @cells_refused: requests for which there was none
+ * @requests: requests for a promotion
+ * @promotions: entries that were split
+ * @demotions: entries that were merged again
+ * @promoted: entries that are split now
  */
 struct dstref_net_counters {
 	DSTREF_ALIGNED(8) uint64_t dst; /* -malign-double changes nothing */
@@ -169,6 +181,14 @@ struct dstref_net_counters {
 	uint64_t sleeps_data;
 	uint64_t wakeups_room;
 	uint64_t wakeups_data;
+	uint64_t threads;
+	uint64_t cells;
+	uint64_t cells_used;
+	uint64_t cells_refused;
+	uint64_t requests;
+	uint64_t promotions;
+	uint64_t demotions;
+	uint64_t promoted;
 };
 
 /**
@@ -205,7 +225,8 @@ dstref_net_create_abi(struct dstref_net **net,
  *          is taken offline meanwhile.
  * Ordering: what happened before the last put of any entry happened before
  *           the return of 0.
- * Return: 0, and @net is gone; -EBUSY when entries or callbacks are left,
+ * Return: 0, and @net is gone; -EBUSY when entries, callbacks or attached
+ *         threads are left,
  *         reported in numbers (net-busy) and the first 64 by name (net-leak;
  *         dstref_net_walk() shows all): @net is still valid and still
  *         refuses new entries, and may be destroyed again; -EDEADLK,
@@ -232,16 +253,42 @@ DSTREF_NODISCARD DSTREF_EXPORT int dstref_net_barrier(struct dstref_net *net,
 						      int64_t timeout_ns);
 
 /**
+ * dstref_net_attach - give this thread cells for the entries that are split
+ * @net: the namespace
+ *
+ * For threads on the packet path. Others use the counts, and need not.
+ *
+ * Context: any thread; may block. Detach before @net is destroyed, or exit.
+ * Ordering: none.
+ * Return: 0, also when it is attached; -ENOMEM; -ENOSPC where the namespace has
+ *         no cells: all stay on counts.
+ */
+DSTREF_NODISCARD DSTREF_EXPORT int dstref_net_attach(struct dstref_net *net);
+
+/**
+ * dstref_net_detach - take the cells from this thread
+ * @net: the namespace; does nothing where it is not attached
+ *
+ * References may be held meanwhile, and let go of afterwards.
+ *
+ * Context: any thread; may block.
+ * Ordering: none.
+ */
+DSTREF_EXPORT void dstref_net_detach(struct dstref_net *net);
+
+/**
  * dstref_net_tick - tell the time, and have slow work done
  * @net: the namespace
  * @now_ns: the time in nanoseconds, of any clock that does not go back
- * @budget: units of work that may be done, 0 for only the time. Nothing costs
- *          any yet
+ * @budget: entries with a cell that may be looked at, 0 for only the time
+ *
+ * Splits entries that asked for it, and has merged what was quiet.
  *
  * Context: one thread at a time, outside a reader. Never blocks.
  * Ordering: none; the time is advisory.
- * Return: units of work done; -EBUSY when another thread is in it, -EINVAL
- *         when @now_ns is before the last one, each with a report.
+ * Return: entries that were split or are being merged; -EBUSY when another
+ *         thread is in it, -EINVAL when @now_ns is before the last one, each
+ *         with a report.
  */
 DSTREF_EXPORT int dstref_net_tick(struct dstref_net *net, uint64_t now_ns,
 				  uint32_t budget);

@@ -55,11 +55,18 @@ struct rcu_flavor_struct;
 struct dstref_split;
 struct dstref_split_domain;
 
-#define DSTREF_SPLIT_DOMAINS 16 /* at once in a process */
+#define DSTREF_SPLIT_DOMAINS 15 /* at once in a process */
 #define DSTREF_SPLIT_CELLS 4095 /* of a domain, at most */
 #define DSTREF_SPLIT_CELLS_DEFAULT 255
 #define DSTREF_SPLIT_BIAS (UINT32_C(1) << 29)
 #define DSTREF_SPLIT_REFS (UINT32_C(1) << 28) /* no promotion from here on */
+
+/*
+ * In place of a cell's number: the object is not split, but its owner changes
+ * are to be looked at. No thread has cells there.
+ */
+#define DSTREF_CELL_LOOK 0xf000u
+#define DSTREF_CELL_NUMBER 0x0fffu /* 0: none */
 
 /* Values of the low bits of a state word. */
 #define DSTREF_SPLIT_OFF 0u
@@ -150,7 +157,10 @@ struct dstref_split_counters {
 DSTREF_BEGIN_DECLS
 
 DSTREF_THREAD DSTREF_EXPORT struct dstref_cell
-	*dstref_split_cells[DSTREF_SPLIT_DOMAINS] DSTREF_THREAD_MODEL;
+	*dstref_split_cells[DSTREF_SPLIT_DOMAINS + 1] DSTREF_THREAD_MODEL;
+
+/* This thread among those that ever attached, 1 to 4095; 0 never did. */
+DSTREF_THREAD DSTREF_EXPORT uint32_t dstref_split_self DSTREF_THREAD_MODEL;
 
 /* The uncommon ends of the inline calls; not to be called otherwise. */
 DSTREF_EXPORT DSTREF_COLD void dstref_split_flush(struct dstref_count *count,

@@ -13,11 +13,13 @@ cd "$(dirname "$0")/../.."
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-# A declaration is what stands between DSTREF_EXPORT and its ( or [.
+# A declaration is what stands between DSTREF_EXPORT and its ( or [, or the
+# model of a thread's variable.
+name='^[^([]*\(dstref_[a-z0-9_]*\)'
 for header in include/dstref/*.h; do
 	grep -v '^#' "$header" | tr '\n' ' ' |
 		awk 'BEGIN { RS = "DSTREF_EXPORT" } NR > 1' |
-		sed -n 's/^[^([]*\(dstref_[a-z0-9_]*\)[([].*/\1/p'
+		sed -n "s/$name\([([]\| DSTREF_THREAD_\).*/\1/p"
 done | sort >"$tmp/headers"
 sed -n 's/^	\(dstref_[a-z0-9_]*\);$/\1/p' src/dstref.map | sort >"$tmp/map"
 nm -D --defined-only "$1" | awk '$2 != "A" { print $3 }' |

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* split protocol of DESIGN.md: NOBJ objects share slot numbers (1, or 1 and 2 when SL==2) */
+/* split protocol of DESIGN.md: NOBJ objects share slot numbers (1, or 1
+  and 2 when SL==2) */
 #ifndef BIAS
 #define BIAS 20
 #endif
@@ -50,7 +51,8 @@
 short count[NOBJ]; byte six[NOBJ]; byte st[NOBJ];
 short slot[NW*SL];
 byte busy; byte rd; byte gp[5];
-byte real[NOBJ]; byte tok[NOBJ]; byte told[NOBJ]; bool freed[NOBJ]; bool pub[NOBJ];
+byte real[NOBJ]; byte tok[NOBJ]; byte told[NOBJ]; bool freed[NOBJ];
+  bool pub[NOBJ];
 byte done, done2; bool ownerdone, demdone, exited; 
 
 #define RL(b) rd = rd | (1<<(b))
@@ -84,7 +86,8 @@ short base[SL];
 #define F 1
 #endif
 
-#define TELL(o) count[o] = DEADV; assert(real[o] == 0); told[o]++; assert(told[o] == 1)
+#define TELL(o) count[o] = DEADV; assert(real[o] == 0); \
+	told[o]++; assert(told[o] == 1)
 
 inline promote(o, b) {
 #ifdef NAIVE
@@ -102,7 +105,8 @@ inline promote(o, b) {
   atomic { LIVE(o);
      if :: st[o] == OFF && !ISB(busy,0) -> busy = busy | 1; st[o] = PROM; p = 1
 #ifdef REPROM
-        :: ((st[o] == CLOSING && six[o] == 0) || st[o] == OFF) && ISB(busy,0) && !ISB(busy,1) -> busy = busy | 2; st[o] = PROM; p = 2
+        :: ((st[o] == CLOSING && six[o] == 0) || st[o] == OFF) &&
+          ISB(busy,0) && !ISB(busy,1) -> busy = busy | 2; st[o] = PROM; p = 2
 #endif
         :: else -> p = 0; RU(b); TK(o) fi }
   if :: p > 0 ->
@@ -114,8 +118,10 @@ inline promote(o, b) {
             :: count[o] >= 0 -> count[o] = count[o] + BB; CHK(o)
 #endif
 
-            :: else -> st[o] = OFF; busy = busy & ~(1<<(p-1)); p = 0; RU(b); TK(o) fi }
-       if :: p > 0 -> atomic { LIVE(o); six[o] = p; st[o] = ON; p = 0; RU(b); TK(o) }
+            :: else -> st[o] = OFF; busy = busy & ~(1<<(p-1)); p = 0;
+              RU(b); TK(o) fi }
+       if :: p > 0 -> atomic { LIVE(o); six[o] = p; st[o] = ON; p = 0;
+         RU(b); TK(o) }
           :: else -> skip fi
      :: else -> skip fi
 #endif
@@ -147,14 +153,17 @@ inline closing(o, g, after) {
 #ifndef NOGP
   (gp[g] == 0);
 #endif
-  d_step { sum = 0; i = 0; do :: i < NW -> sum = sum + slot[i*SL + (c-1)]; i++ :: else -> break od; i = 0 }
+  d_step { sum = 0; i = 0; do :: i < NW -> sum = sum + slot[i*SL + (c-1)];
+    i++ :: else -> break od; i = 0 }
 #ifdef MERGE_ADD
-  atomic { LIVE(o); count[o] = count[o] + sum - BS(c-1) - BB; v = count[o]; sum = 0; assert(v >= -1) 
+  atomic { LIVE(o); count[o] = count[o] + sum - BS(c-1) - BB; v = count[o];
+    sum = 0; assert(v >= -1) 
 #ifdef MERGE_READER
    ; RL(MRG)
 #endif
   }
-  if :: v == -1 -> atomic { LIVE(o); if :: count[o] == -1 -> TELL(o) :: else -> skip fi 
+  if :: v == -1 -> atomic { LIVE(o); if :: count[o] == -1 ->
+    TELL(o) :: else -> skip fi 
 #ifdef MERGE_READER
    ; RU(MRG)
 #endif
@@ -183,10 +192,13 @@ inline closing(o, g, after) {
 #endif
   d_step { v = 0;
 #ifdef BASE
-    i = 0; base[c-1] = 0; do :: i < NW -> base[c-1] = base[c-1] + slot[i*SL + (c-1)]; i++ :: else -> break od; i = 0;
+    i = 0; base[c-1] = 0; do :: i < NW ->
+      base[c-1] = base[c-1] + slot[i*SL + (c-1)]; i++ :: else -> break od;
+      i = 0;
 #endif
 #if !defined(RESIDUE) && !defined(BASE)
-    i = 0; do :: i < NW -> slot[i*SL + (c-1)] = 0; i++ :: else -> break od; i = 0;
+    i = 0; do :: i < NW -> slot[i*SL + (c-1)] = 0; i++ :: else -> break od;
+      i = 0;
 #endif
     busy = busy & ~(1<<(c-1)); c = 0 }
 }
@@ -195,7 +207,8 @@ inline take_close(o, g, after) {
 #ifdef NAIVE
   atomic { c = six[o] };
 #else
-  atomic { if :: st[o] == ON -> LIVE(o); st[o] = CLOSING; c = six[o] :: else -> c = 0 fi };
+  atomic { if :: st[o] == ON -> LIVE(o); st[o] = CLOSING;
+    c = six[o] :: else -> c = 0 fi };
 #endif
   if :: c > 0 -> closing(o, g, after) :: else -> skip fi
 }
@@ -212,32 +225,40 @@ inline flush(me, o) {   /* inside the reader; s is the slot number */
 }
 
 inline hold(me, has, o) {
-  atomic { RL(me); if :: pub[o] -> skip :: else -> RU(me); ok = 0; goto out fi };
+  atomic { RL(me); if :: pub[o] -> skip :: else -> RU(me); ok = 0;
+    goto out fi };
   atomic { LIVE(o); s = six[o]; if :: !has -> s = 0 :: else -> skip fi };
   if
   #ifdef FLUSH
-  :: s > 0 -> atomic { LIVE(o); slot[COL(me)*SL + s-1]++; real[o]++; TE(o); assert(told[o]==0); ok = 1 }; flush(me, o)
+  :: s > 0 -> atomic { LIVE(o); slot[COL(me)*SL + s-1]++; real[o]++; TE(o);
+    assert(told[o]==0); ok = 1 }; flush(me, o)
 #else
-  :: s > 0 -> atomic { LIVE(o); slot[COL(me)*SL + s-1]++; s = 0; real[o]++; TE(o); assert(told[o]==0); ok = 1 }
+  :: s > 0 -> atomic { LIVE(o); slot[COL(me)*SL + s-1]++; s = 0; real[o]++;
+    TE(o); assert(told[o]==0); ok = 1 }
 #endif
   :: else ->
      atomic { LIVE(o); count[o]++; v = count[o];
        if :: v >= 0 -> real[o]++; TE(o); assert(told[o]==0); ok = 1; v = 0
           :: else -> ok = 0 fi }
-     if :: !ok -> atomic { LIVE(o); assert(DEADZ(v)); count[o] = DEADV; v = 0; RU(me) } :: else -> skip fi
+     if :: !ok -> atomic { LIVE(o); assert(DEADZ(v)); count[o] = DEADV;
+       v = 0; RU(me) } :: else -> skip fi
   fi;
-  if :: ok -> if :: atomic { RU(me); TK(o) }  :: promote(o, me) fi :: else -> skip fi;
+  if :: ok -> if :: atomic { RU(me);
+    TK(o) }  :: promote(o, me) fi :: else -> skip fi;
   ok = 0;
 out: skip
 }
 
 inline release(me, has, o) {
-  atomic { RL(me); LIVE(o); s = six[o]; if :: !has -> s = 0 :: else -> skip fi };
+  atomic { RL(me); LIVE(o); s = six[o]; if :: !has -> s = 0 :: else ->
+    skip fi };
   if
   #ifdef FLUSH
-  :: s > 0 -> atomic { LIVE(o); slot[COL(me)*SL + s-1]--; real[o]-- }; flush(me, o); atomic { RU(me) }
+  :: s > 0 -> atomic { LIVE(o); slot[COL(me)*SL + s-1]--; real[o]-- };
+    flush(me, o); atomic { RU(me) }
 #else
-  :: s > 0 -> atomic { LIVE(o); slot[COL(me)*SL + s-1]--; s = 0; real[o]--; RU(me) }
+  :: s > 0 -> atomic { LIVE(o); slot[COL(me)*SL + s-1]--; s = 0; real[o]--;
+    RU(me) }
 #endif
   :: else -> put_count(o, me)
   fi
@@ -258,13 +279,15 @@ proctype worker(byte me; bool has) {
 #endif
      :: atomic { tok[0] > 0 -> tok[0]--; o = 0 }; release(me, has, o)
 #ifdef GROW
-     :: has -> atomic { RL(me); v = slot[COL(me)*SL] }; atomic { slot[COL(me)*SL] = v; v = 0; RU(me) }
+     :: has -> atomic { RL(me); v = slot[COL(me)*SL] };
+       atomic { slot[COL(me)*SL] = v; v = 0; RU(me) }
 #endif
      fi
   :: break
   od;
 #ifdef INHERIT
-  if :: me == 1 -> atomic { exited = 1; done++; done2++; k = 0 }; goto end :: else -> skip fi;
+  if :: me == 1 -> atomic { exited = 1; done++; done2++; k = 0 };
+    goto end :: else -> skip fi;
 #endif
   atomic { done++; o = 0; k = 0 };
   do
@@ -298,7 +321,8 @@ drop:
   :: true ->
      do
      :: atomic { st[o] == OFF -> st[o] = KILLED; break }
-     :: atomic { st[o] == ON -> st[o] = CLOSING; c = six[o] }; closing(o, 3, KILLED); break
+     :: atomic { st[o] == ON -> st[o] = CLOSING; c = six[o] };
+       closing(o, 3, KILLED); break
      od
 #ifndef KILLALWAYS
   :: true
@@ -324,7 +348,8 @@ fin:
 #ifdef LATEKILL
   /* kill of an object whose base reference the caller has already released */
   if
-  :: atomic { LIVE(0); st[0] == ON -> st[0] = CLOSING; c = six[0] }; closing(0, 3, KILLED)
+  :: atomic { LIVE(0); st[0] == ON -> st[0] = CLOSING; c = six[0] };
+    closing(0, 3, KILLED)
   :: atomic { LIVE(0); st[0] != ON }
   fi;
 #endif

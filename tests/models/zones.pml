@@ -16,13 +16,15 @@
 #define DR NMAX
 #endif
 #define M(x) ((x) & 255)
-int cnt = INIT-1; int tok = INIT; int real = INIT; byte told; bool sat; bool bad; byte dn; int nn;
+int cnt = INIT-1; int tok = INIT; int real = INIT; byte told; bool sat;
+  bool bad; byte dn; int nn;
 
 inline put(n) {
   atomic { cnt = M(cnt - n); v = cnt; real = real - n }
   if
   :: v < 128 -> skip
-  :: v == 255 -> atomic { if :: cnt == 255 -> cnt = 224; told++; assert(told == 1); assert(bad || real == 0) :: else -> skip fi }
+  :: v == 255 -> atomic { if :: cnt == 255 -> cnt = 224; told++;
+    assert(told == 1); assert(bad || real == 0) :: else -> skip fi }
   :: v >= 192 && v < 255 -> assert(bad); atomic { cnt = 224 }
   :: v >= 128 && v < 192 -> atomic { cnt = 160; sat = 1 }
   fi
@@ -56,7 +58,8 @@ proctype w(byte last) { int v; byte k; int n;
   atomic { dn++; n = 0; k = 0 }
 #ifndef MISUSE
   do
-  :: atomic { tok > 0 && !sat -> if :: tok > DR -> n = DR :: else -> n = tok fi; tok = tok - n }; put(n); v = 0
+  :: atomic { tok > 0 && !sat -> if :: tok > DR -> n = DR :: else ->
+    n = tok fi; tok = tok - n }; put(n); v = 0
   :: atomic { dn == NT && (tok == 0 || sat) -> break }
   od
 #endif

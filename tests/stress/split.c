@@ -41,7 +41,7 @@ static const struct rcu_flavor_struct *const flavour = &urcu_memb_flavor;
 struct life {
 	struct dstref_split split;
 	struct rcu_head rcu;
-	uint64_t field[WORKERS]; /* plain: written by holders, read by the told */
+	uint64_t field[WORKERS]; /* plain: written by holders */
 	DSTREF_ATOMIC(bool) published;
 	DSTREF_ATOMIC(bool) freed;
 	DSTREF_ATOMIC(unsigned int) told;

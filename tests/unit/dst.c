@@ -59,7 +59,7 @@ static void dst_init_sets_what_was_given(void **state)
 	assert_int_equal(dst->header_len, 0);
 	assert_int_equal(dst->trailer_len, 0);
 	assert_int_equal(dstref_load_relaxed(&dst->obsolete), DSTREF_DST_VALID);
-	assert_int_equal(dstref_load_relaxed(&dst->cell), 0);
+	assert_int_equal(dstref_load_relaxed(&dst->cell), DSTREF_CELL_LOOK);
 	assert_int_equal(dstref_dst_refs(dst), 1);
 	put(route);
 }
