@@ -247,16 +247,19 @@ static void tell_room(struct dstref_sock *sk, uint64_t after)
 		dstref_sock_wake_room(sk->net, &sk->wmem);
 }
 
-static void drop_unit(struct dstref_sock *sk)
+static void drop_units(struct dstref_sock *sk, uint32_t n)
 {
-	if (dstref_wmem_uncharge(&sk->wmem, 0, NULL))
+	if (dstref_wmem_uncharge_n(&sk->wmem, n, 0, NULL))
 		dstref_sock_empty_w(sk);
 }
 
-void dstref_sock_uncharge_space(struct dstref_sock *sk, uint32_t bytes)
+void dstref_sock_uncharge_space(struct dstref_sock *sk, uint32_t n,
+				uint32_t bytes)
 {
+	if (!dstref_wmem_n_ok(&sk->wmem, n, "dstref_sock_uncharge_w_n"))
+		return;
 	tell_room(sk, dstref_wmem_recharge(&sk->wmem, bytes, 0));
-	drop_unit(sk);
+	drop_units(sk, n);
 }
 
 void dstref_sock_uncharge_w_outside(struct dstref_sock *sk, uint32_t bytes)
@@ -269,7 +272,7 @@ void dstref_sock_uncharge_w_outside(struct dstref_sock *sk, uint32_t bytes)
 	pthread_mutex_lock(outside);
 	tell_room(sk, after);
 	pthread_mutex_unlock(outside);
-	drop_unit(sk);
+	drop_units(sk, 1);
 }
 
 int dstref_sock_set_write_space(struct dstref_sock *sk,

@@ -402,6 +402,31 @@ static inline void dstref_dst_hold_outside(struct dstref_dst *dst)
 }
 
 /**
+ * dstref_dst_try_hold_n - take n references unless the last is gone
+ * @dst: found inside this reader
+ * @n: as dstref_dst_hold_n(); false when it is out of range
+ *
+ * Context: inside a reader.
+ * Ordering: as dstref_count_get(); the slot's acquire ordered the contents.
+ * Return: true when the caller has n references more.
+ */
+DSTREF_NODISCARD static inline bool
+dstref_dst_try_hold_n(struct dstref_dst *dst, uint32_t n)
+{
+	static const char call[] = "dstref_dst_try_hold_n";
+
+	if (!dstref_dst_debug(dst, call))
+		return false;
+	if (dstref_unlikely(n - 1 >= DSTREF_COUNT_N_MAX)) {
+		if (n)
+			dstref_report_raise(DSTREF_REPORT_COUNT_RANGE, call,
+					    dst, n, NULL);
+		return false;
+	}
+	return dstref_dst_take(dst, n, NULL);
+}
+
+/**
  * dstref_dst_try_hold - take a reference unless the last is gone
  * @dst: found inside this reader
  *

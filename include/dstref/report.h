@@ -51,7 +51,8 @@
 	  "the last unit of an account left bytes behind: a packet was "      \
 	  "uncharged with another number of bytes than it was charged")       \
 	X(WMEM_RANGE, "wmem-range",                                           \
-	  "a charge of 64 MiB or more for one packet was cut to the limit")   \
+	  "a charge of 64 MiB or more at once was cut to the limit, or one "  \
+	  "of more than 64 packets was refused")                              \
 	X(NULL_ARGUMENT, "null-argument",                                     \
 	  "an argument that must not be NULL was (debug builds)")             \
 	X(READER_MISSING, "reader-missing",                                   \

@@ -53,6 +53,57 @@ struct dstref_skb {
 
 DSTREF_ASSERT_SIZE(struct dstref_skb, 2 * sizeof(void *) + 8);
 
+DSTREF_BEGIN_DECLS
+
+/**
+ * dstref_skb_dst_set_bulk - each of n packets holds its dst
+ * @skb: pointers to the packets; what they had is dropped first
+ * @dst: their dsts, found inside this reader; NULL empties the packet
+ * @n: packets, any number; 32 or 64 is usual
+ *
+ * Takes the references here, unlike dstref_skb_dst_set(): one operation for
+ * each dst of 64 packets, whatever their order.
+ *
+ * Context: inside a reader. Never blocks.
+ * Ordering: none.
+ * Return: packets that hold their dst; the others are empty, for the last
+ *         reference to their dst is gone, or it was NULL.
+ */
+DSTREF_EXPORT uint32_t dstref_skb_dst_set_bulk(struct dstref_skb *const *skb,
+					       struct dstref_dst *const *dst,
+					       uint32_t n);
+
+/**
+ * dstref_skb_set_owner_w_bulk - socks pay for sending n packets
+ * @skb: pointers to the packets; an owner that they have is let go of first
+ * @sk: who pays for each, as dstref_skb_set_owner_w()
+ * @n: packets, any number
+ *
+ * One operation for each sock of 64 packets, whatever their order.
+ *
+ * Context: inside a reader. Never blocks.
+ * Ordering: none.
+ */
+DSTREF_EXPORT void dstref_skb_set_owner_w_bulk(struct dstref_skb *const *skb,
+					       struct dstref_sock *const *sk,
+					       uint32_t n);
+
+/**
+ * dstref_skb_free_bulk - n packets end
+ * @skb: pointers to them; a NULL is passed over
+ * @n: packets, any number
+ *
+ * One operation for each dst and each sock of 64 packets, whatever their
+ * order; a sock's write-space callback hears of them once.
+ *
+ * Context: inside a reader. Never blocks, unless the callback does.
+ * Ordering: as dstref_dst_release() and dstref_wmem_uncharge().
+ */
+DSTREF_EXPORT void dstref_skb_free_bulk(struct dstref_skb *const *skb,
+					uint32_t n);
+
+DSTREF_END_DECLS
+
 /**
  * dstref_skb_init - start a packet
  * @skb: every field is written

@@ -171,7 +171,7 @@ DSTREF_EXPORT DSTREF_COLD void dstref_sock_wake_room(struct dstref_net *net,
 DSTREF_EXPORT DSTREF_COLD void dstref_sock_wake_data(struct dstref_net *net,
 						     const void *key);
 DSTREF_EXPORT void dstref_sock_uncharge_space(struct dstref_sock *sk,
-					      uint32_t bytes);
+					      uint32_t n, uint32_t bytes);
 
 /**
  * dstref_sock_init - start a sock on the user's memory
@@ -437,51 +437,92 @@ dstref_sock_writeable(const struct dstref_sock *sk)
 }
 
 /**
- * dstref_sock_charge_w - charge a packet to be sent
+ * dstref_sock_charge_w_n - charge n packets to be sent
  * @sk: the caller has a reference or a packet's charge: a sock that was only
  *      found in this reader needs try_hold around the charge
- * @bytes: as dstref_wmem_charge()
+ * @n: packets, as for dstref_wmem_charge_n()
+ * @bytes: what they cost together, as for dstref_wmem_charge_n()
  *
- * Context: as dstref_wmem_charge().
+ * Context: as dstref_wmem_charge_n().
  * Ordering: none.
- * Return: as dstref_wmem_charge().
+ * Return: as dstref_wmem_charge_n().
+ */
+DSTREF_NODISCARD static inline bool
+dstref_sock_charge_w_n(struct dstref_sock *sk, uint32_t n, uint32_t bytes)
+{
+	if (!dstref_debug_arg(sk, "dstref_sock_charge_w_n"))
+		return false;
+	return dstref_wmem_charge_n(&sk->wmem, n, bytes, NULL);
+}
+
+/**
+ * dstref_sock_charge_w - charge a packet to be sent
+ * @sk: as dstref_sock_charge_w_n()
+ * @bytes: as dstref_wmem_charge_n()
+ *
+ * Context: as dstref_wmem_charge_n().
+ * Ordering: none.
+ * Return: as dstref_wmem_charge_n().
  */
 DSTREF_NODISCARD static inline bool dstref_sock_charge_w(struct dstref_sock *sk,
 							 uint32_t bytes)
 {
 	if (!dstref_debug_arg(sk, "dstref_sock_charge_w"))
 		return false;
-	return dstref_wmem_charge(&sk->wmem, bytes, NULL);
+	return dstref_sock_charge_w_n(sk, 1, bytes);
 }
 
-/**
- * dstref_sock_uncharge_w - a packet was sent
- * @sk: pinned by the charge, and by nothing else afterwards
- * @bytes: what was charged
- *
- * Wakes who waits for room, if half of sndbuf is free again. What is needed
- * of the sock is read before the subtraction, nothing after it.
- *
- * Context: inside a reader (for the callback's sake). Never blocks.
- * Ordering: as dstref_wmem_uncharge().
- */
-static inline void dstref_sock_uncharge_w(struct dstref_sock *sk,
-					  uint32_t bytes)
+/* dstref_sock_uncharge_w_n() on behalf of @call. */
+static inline void dstref_sock_uncharge_w_by(struct dstref_sock *sk, uint32_t n,
+					     uint32_t bytes, const char *call)
 {
-	if (!dstref_sock_debug(sk, "dstref_sock_uncharge_w"))
+	if (!dstref_sock_debug(sk, call))
 		return;
 	if (dstref_unlikely(dstref_load_relaxed(&sk->space) != NULL)) {
-		dstref_sock_uncharge_space(sk, bytes);
+		dstref_sock_uncharge_space(sk, n, bytes);
 		return;
 	}
 	struct dstref_net *net = sk->net;
 	uint32_t room = dstref_load_relaxed(&sk->sndbuf) / 2;
 	uint64_t after;
 
-	if (dstref_unlikely(dstref_wmem_uncharge(&sk->wmem, bytes, &after)))
+	if (dstref_unlikely(
+		    dstref_wmem_uncharge_n(&sk->wmem, n, bytes, &after)))
 		dstref_sock_empty_w(sk);
 	else if (dstref_unlikely(dstref_wmem_value_wakes(after, room)))
 		dstref_sock_wake_room(net, &sk->wmem);
+}
+
+/**
+ * dstref_sock_uncharge_w_n - n packets were sent
+ * @sk: pinned by the charges, and by nothing else afterwards
+ * @n: packets, as for dstref_wmem_uncharge_n()
+ * @bytes: what they were charged together
+ *
+ * Wakes who waits for room, if half of sndbuf is free again: once for all n.
+ * What is needed of the sock is read before the subtraction, nothing after it.
+ *
+ * Context: inside a reader (for the callback's sake). Never blocks.
+ * Ordering: as dstref_wmem_uncharge_n().
+ */
+static inline void dstref_sock_uncharge_w_n(struct dstref_sock *sk, uint32_t n,
+					    uint32_t bytes)
+{
+	dstref_sock_uncharge_w_by(sk, n, bytes, "dstref_sock_uncharge_w_n");
+}
+
+/**
+ * dstref_sock_uncharge_w - a packet was sent
+ * @sk: as dstref_sock_uncharge_w_n()
+ * @bytes: what was charged
+ *
+ * Context: as dstref_sock_uncharge_w_n().
+ * Ordering: as dstref_wmem_uncharge_n().
+ */
+static inline void dstref_sock_uncharge_w(struct dstref_sock *sk,
+					  uint32_t bytes)
+{
+	dstref_sock_uncharge_w_by(sk, 1, bytes, "dstref_sock_uncharge_w");
 }
 
 /**
@@ -523,20 +564,36 @@ DSTREF_NODISCARD static inline bool dstref_sock_charge_r(struct dstref_sock *sk,
 }
 
 /**
+ * dstref_sock_uncharge_r_n - n received packets were consumed
+ * @sk: pinned by the charges, and by nothing else afterwards
+ * @n: packets, as for dstref_wmem_uncharge_n()
+ * @bytes: what they were charged together
+ *
+ * Context: any thread; needs no reader. Never blocks.
+ * Ordering: as dstref_wmem_uncharge_n().
+ */
+static inline void dstref_sock_uncharge_r_n(struct dstref_sock *sk, uint32_t n,
+					    uint32_t bytes)
+{
+	if (!dstref_debug_arg(sk, "dstref_sock_uncharge_r_n"))
+		return;
+	if (dstref_unlikely(dstref_wmem_uncharge_n(&sk->rmem, n, bytes, NULL)))
+		dstref_sock_empty_r(sk);
+}
+
+/**
  * dstref_sock_uncharge_r - a received packet was consumed
- * @sk: pinned by the charge, and by nothing else afterwards
+ * @sk: as dstref_sock_uncharge_r_n()
  * @bytes: what was charged
  *
- * Context: any thread, registered or not. Never blocks.
- * Ordering: as dstref_wmem_uncharge().
+ * Context: as dstref_sock_uncharge_r_n().
+ * Ordering: as dstref_wmem_uncharge_n().
  */
 static inline void dstref_sock_uncharge_r(struct dstref_sock *sk,
 					  uint32_t bytes)
 {
-	if (!dstref_debug_arg(sk, "dstref_sock_uncharge_r"))
-		return;
-	if (dstref_unlikely(dstref_wmem_uncharge(&sk->rmem, bytes, NULL)))
-		dstref_sock_empty_r(sk);
+	if (dstref_debug_arg(sk, "dstref_sock_uncharge_r"))
+		dstref_sock_uncharge_r_n(sk, 1, bytes);
 }
 
 /**

@@ -43,7 +43,8 @@
 #include <dstref/config.h>
 #include <dstref/report.h>
 
-#define DSTREF_WMEM_CHARGE_MAX ((UINT32_C(1) << 26) - 1) /* bytes per packet */
+#define DSTREF_WMEM_CHARGE_MAX ((UINT32_C(1) << 26) - 1) /* bytes at once */
+#define DSTREF_WMEM_N_MAX 64u /* packets at once */
 #define DSTREF_WMEM_UNITS_MAX ((UINT32_C(1) << 22) - 1)
 
 /* Parts and values of the word. */
@@ -133,30 +134,37 @@ static inline void dstref_wmem_init(struct dstref_wmem *wmem)
 	dstref_init_plain(&wmem->word, DSTREF_WMEM_UNIT | DSTREF_WMEM_BYTES_OK);
 }
 
-/**
- * dstref_wmem_charge - one packet more
- * @wmem: the account
- * @bytes: what the packet costs, 0 to DSTREF_WMEM_CHARGE_MAX; more is reported
- *         and cut, here and in uncharge alike
- * @before: if not NULL, the value before: units of 1 tell that it was empty
- *          (advisory, for the value is of the past)
- *
- * Context: the caller keeps the owner alive: by a reference, or by another
- *          packet's charge. Never blocks.
- * Ordering: none; the charge publishes nothing.
- * Return: true when the packet is charged and now pins the owner; false,
- *         with a report, when the account was already let go.
- */
-DSTREF_NODISCARD static inline bool
-dstref_wmem_charge(struct dstref_wmem *wmem, uint32_t bytes, uint64_t *before)
+/* The cost of n packets of @bytes together, as a change of the word. */
+static inline uint64_t dstref_wmem_cost(const struct dstref_wmem *wmem,
+					uint32_t n, uint32_t bytes)
 {
-	if (!dstref_debug_arg(wmem, "dstref_wmem_charge")) {
+	return n * DSTREF_WMEM_UNIT +
+	       DSTREF_WMEM_BYTE * dstref_wmem_cut(wmem, bytes);
+}
+
+/* More packets at once than there may be are reported. */
+static inline bool dstref_wmem_n_ok(const struct dstref_wmem *wmem, uint32_t n,
+				    const char *call)
+{
+	if (dstref_likely(n - 1 < DSTREF_WMEM_N_MAX))
+		return true;
+	if (n)
+		dstref_report_raise(DSTREF_REPORT_WMEM_RANGE, call, wmem, n,
+				    NULL);
+	return false;
+}
+
+/* dstref_wmem_charge_n() on behalf of @call. */
+DSTREF_NODISCARD static inline bool
+dstref_wmem_charge_by(struct dstref_wmem *wmem, uint32_t n, uint32_t bytes,
+		      uint64_t *before, const char *call)
+{
+	if (!dstref_debug_arg(wmem, call) || !dstref_wmem_n_ok(wmem, n, call)) {
 		if (before)
 			*before = 0;
 		return false;
 	}
-	uint64_t cost = DSTREF_WMEM_UNIT +
-			DSTREF_WMEM_BYTE * dstref_wmem_cut(wmem, bytes);
+	uint64_t cost = dstref_wmem_cost(wmem, n, bytes);
 	uint64_t old = dstref_fetch_add_relaxed(&wmem->word, cost);
 	uint64_t after = old + cost;
 
@@ -170,26 +178,57 @@ dstref_wmem_charge(struct dstref_wmem *wmem, uint32_t bytes, uint64_t *before)
 }
 
 /**
- * dstref_wmem_uncharge - one packet fewer
+ * dstref_wmem_charge_n - n packets more, in one operation
  * @wmem: the account
- * @bytes: what the packet was charged
- * @after: if not NULL, the value after; see dstref_wmem_value_wakes()
+ * @n: packets, 1 to DSTREF_WMEM_N_MAX; 0 charges none, more is reported and
+ *     refused
+ * @bytes: what they cost together, 0 to DSTREF_WMEM_CHARGE_MAX; more is
+ *         reported and cut, here and in uncharge alike
+ * @before: if not NULL, the value before: units of 1 tell that it was empty
+ *          (advisory, for the value is of the past)
  *
- * Context: any thread; needs no reader. Never blocks.
- * Ordering: release (R1); when it returns true also acquire (A1).
- * Return: true to exactly one caller, who must free the owner; after false
- *         nothing of it may be touched.
+ * Context: the caller keeps the owner alive: by a reference, or by another
+ *          packet's charge. Never blocks.
+ * Ordering: none; the charge publishes nothing.
+ * Return: true when the packets are charged and each now pins the owner;
+ *         false, with a report, when the account was already let go.
  */
 DSTREF_NODISCARD static inline bool
-dstref_wmem_uncharge(struct dstref_wmem *wmem, uint32_t bytes, uint64_t *after)
+dstref_wmem_charge_n(struct dstref_wmem *wmem, uint32_t n, uint32_t bytes,
+		     uint64_t *before)
 {
-	if (!dstref_debug_arg(wmem, "dstref_wmem_uncharge")) {
+	return dstref_wmem_charge_by(wmem, n, bytes, before,
+				     "dstref_wmem_charge_n");
+}
+
+/**
+ * dstref_wmem_charge - one packet more
+ * @wmem: the account
+ * @bytes: as dstref_wmem_charge_n()
+ * @before: as dstref_wmem_charge_n()
+ *
+ * Context: as dstref_wmem_charge_n().
+ * Ordering: none.
+ * Return: as dstref_wmem_charge_n().
+ */
+DSTREF_NODISCARD static inline bool
+dstref_wmem_charge(struct dstref_wmem *wmem, uint32_t bytes, uint64_t *before)
+{
+	return dstref_wmem_charge_by(wmem, 1, bytes, before,
+				     "dstref_wmem_charge");
+}
+
+/* dstref_wmem_uncharge_n() on behalf of @call. */
+DSTREF_NODISCARD static inline bool
+dstref_wmem_uncharge_by(struct dstref_wmem *wmem, uint32_t n, uint32_t bytes,
+			uint64_t *after, const char *call)
+{
+	if (!dstref_debug_arg(wmem, call) || !dstref_wmem_n_ok(wmem, n, call)) {
 		if (after)
 			*after = 0;
 		return false;
 	}
-	uint64_t cost = DSTREF_WMEM_UNIT +
-			DSTREF_WMEM_BYTE * dstref_wmem_cut(wmem, bytes);
+	uint64_t cost = dstref_wmem_cost(wmem, n, bytes);
 	/* R1, with A1 in dstref_wmem_uncharge_slow(). */
 	uint64_t value = dstref_sub_return_release(&wmem->word, cost);
 
@@ -200,6 +239,43 @@ dstref_wmem_uncharge(struct dstref_wmem *wmem, uint32_t bytes, uint64_t *after)
 			    value < DSTREF_WMEM_UNIT))
 		return dstref_wmem_uncharge_slow(wmem, value);
 	return false;
+}
+
+/**
+ * dstref_wmem_uncharge_n - n packets fewer, in one operation
+ * @wmem: the account
+ * @n: packets, as for dstref_wmem_charge_n()
+ * @bytes: what they were charged together
+ * @after: if not NULL, the value after; see dstref_wmem_value_wakes()
+ *
+ * Context: any thread; needs no reader. Never blocks.
+ * Ordering: release (R1); when it returns true also acquire (A1).
+ * Return: true to exactly one caller, who must free the owner; after false
+ *         nothing of it may be touched.
+ */
+DSTREF_NODISCARD static inline bool
+dstref_wmem_uncharge_n(struct dstref_wmem *wmem, uint32_t n, uint32_t bytes,
+		       uint64_t *after)
+{
+	return dstref_wmem_uncharge_by(wmem, n, bytes, after,
+				       "dstref_wmem_uncharge_n");
+}
+
+/**
+ * dstref_wmem_uncharge - one packet fewer
+ * @wmem: the account
+ * @bytes: what the packet was charged
+ * @after: as dstref_wmem_uncharge_n()
+ *
+ * Context: as dstref_wmem_uncharge_n().
+ * Ordering: as dstref_wmem_uncharge_n().
+ * Return: as dstref_wmem_uncharge_n().
+ */
+DSTREF_NODISCARD static inline bool
+dstref_wmem_uncharge(struct dstref_wmem *wmem, uint32_t bytes, uint64_t *after)
+{
+	return dstref_wmem_uncharge_by(wmem, 1, bytes, after,
+				       "dstref_wmem_uncharge");
 }
 
 /**
