@@ -221,7 +221,8 @@ struct totals {
 	uint64_t sleeps_room, wakeups_room, sleeps_data, wakeups_data;
 	uint64_t reports;
 	bool busy; /* the namespace would not be destroyed */
-	double seconds;
+	double seconds; /* that packets were sent */
+	double mpps; /* written in that time */
 };
 
 /* options.c: 0, 1 for --help, or -1 after a line on stderr. */
@@ -273,12 +274,14 @@ void totals_read(struct totals *totals, const struct gateway *gw);
 void totals_net(struct totals *totals, const struct dstref_net *net);
 const char *totals_verdict(const struct totals *totals,
 			   const struct options *opt);
+void start_print(const struct options *opt);
 void progress_print(const struct gateway *gw, struct totals *last,
 		    double seconds);
 void summary_print(const struct totals *totals, const struct options *opt,
 		   const char *verdict);
 
-/* json.c: the file is made before the run and named at its end. */
+/* json.c: the file is made before the run and named at its end; "-" is standard
+ * output, and then what is printed goes to standard error. */
 struct json_file;
 int json_file_open(struct json_file **file, const char *path);
 int json_file_write(struct json_file *file, const struct totals *totals,

@@ -7,6 +7,9 @@
  * The temporary file is made before the run, so that a folder that is not
  * there or may not be written is told at once and not after an hour. Whatever
  * fails, the temporary file is removed.
+ *
+ * "-" is standard output, for a program that reads us through a pipe. Then
+ * nothing else may be written there: what is printed moves to standard error.
  */
 #include "gateway.h"
 
@@ -20,7 +23,7 @@
 struct json_file {
 	const char *path;
 	FILE *stream;
-	char temp[]; /* its name; empty once renamed */
+	char temp[]; /* its name; empty once renamed, or for standard output */
 };
 
 static int fail(const char *path, const char *what)
@@ -42,24 +45,38 @@ static bool is_file_or_absent(const char *path)
 	return S_ISREG(st.st_mode);
 }
 
+/* Before anything was printed. */
+static int take_stdout(void)
+{
+	int fd = dup(STDOUT_FILENO);
+
+	return dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ? -1 : fd;
+}
+
+static int make_temp(struct json_file *file, size_t size)
+{
+	snprintf(file->temp, size, "%s.XXXXXX", file->path);
+	return mkstemp(file->temp);
+}
+
 int json_file_open(struct json_file **file, const char *path)
 {
 	size_t size = strlen(path) + sizeof(".XXXXXX");
+	bool to_stdout = !strcmp(path, "-");
 	struct json_file *f;
 	int fd;
 
-	if (!is_file_or_absent(path))
+	if (!to_stdout && !is_file_or_absent(path))
 		return fail(path, "is not a file");
 	f = calloc(1, sizeof(*f) + size);
 	if (!f)
 		return fail(path, "no memory");
 	f->path = path;
-	snprintf(f->temp, size, "%s.XXXXXX", path);
-	fd = mkstemp(f->temp);
+	fd = to_stdout ? take_stdout() : make_temp(f, size);
 	f->stream = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!f->stream) {
 		(void)fail(path, strerror(errno));
-		if (fd >= 0)
+		if (fd >= 0 && f->temp[0])
 			unlink(f->temp);
 		free(f);
 		return -1;
@@ -119,11 +136,10 @@ static json_t *totals_json(const struct totals *t, const struct options *opt,
 		" s:{s:I s:I s:I s:I} s:I s:I s:{s:I s:I s:I} s:o s:s}",
 		"options", options_json(opt), "policy",
 		options_policy(opt, policy, sizeof(policy)), "seconds",
-		t->seconds, "mpps", (double)t->out / t->seconds / 1e6, "sent",
-		(json_int_t)t->sent, "in", (json_int_t)t->in, "out",
-		(json_int_t)t->out, "received", (json_int_t)t->received,
-		"dropped", (json_int_t)t->dropped, "drops", drops_json(t),
-		"back_pressure",
+		t->seconds, "mpps", t->mpps, "sent", (json_int_t)t->sent, "in",
+		(json_int_t)t->in, "out", (json_int_t)t->out, "received",
+		(json_int_t)t->received, "dropped", (json_int_t)t->dropped,
+		"drops", drops_json(t), "back_pressure",
 		(json_int_t)(t->drop[DROP_BACK_PRESSURE] + t->sleeps_room),
 		"ring_full", (json_int_t)t->ring_full, "wakeups", "room",
 		(json_int_t)t->wakeups_room, "data",
@@ -140,10 +156,14 @@ static json_t *totals_json(const struct totals *t, const struct options *opt,
 /* 0 when every byte is on the disk and the name is right. */
 static int put(struct json_file *file, const json_t *root)
 {
+	int fd = fileno(file->stream);
+
 	if (!root || json_dumpf(root, file->stream, JSON_INDENT(2)) ||
-	    fputc('\n', file->stream) == EOF || fflush(file->stream) ||
-	    fsync(fileno(file->stream)) || fchmod(fileno(file->stream), 0644) ||
-	    rename(file->temp, file->path))
+	    fputc('\n', file->stream) == EOF || fflush(file->stream))
+		return -1;
+	if (!file->temp[0])
+		return 0;
+	if (fsync(fd) || fchmod(fd, 0644) || rename(file->temp, file->path))
 		return -1;
 	file->temp[0] = '\0';
 	return 0;

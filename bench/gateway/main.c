@@ -100,6 +100,14 @@ static double watch(const struct gateway *gw, const sigset_t *set)
 	return (double)(now_ns() - start) / 1e9;
 }
 
+static uint64_t packets_out(const struct gateway *gw)
+{
+	struct totals t;
+
+	totals_read(&t, gw);
+	return t.out;
+}
+
 /*
  * Start what is behind before what is in front, so that nothing piles up. All
  * of them run afterwards, or none.
@@ -160,13 +168,19 @@ static int run(struct gateway *gw, struct json_file *json, const sigset_t *set)
 	struct totals totals;
 	const char *verdict;
 	double seconds;
+	uint64_t out;
 
 	if (start_threads(gw))
 		return EXIT_REFUSED;
+	start_print(&gw->opt);
+	out = packets_out(gw);
 	seconds = watch(gw, set);
+	/* Now, and not when what is still on its way has come through. */
+	out = packets_out(gw) - out;
 	stop_threads(gw);
 	totals_read(&totals, gw);
 	totals.seconds = seconds;
+	totals.mpps = seconds > 0 ? (double)out / seconds / 1e6 : 0;
 	if (!gw->opt.bare)
 		close_books(gw, &totals);
 	verdict = totals_verdict(&totals, &gw->opt);

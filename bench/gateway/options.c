@@ -124,7 +124,7 @@ static const struct option table[] = {
 	  0,
 	  { 0 },
 	  true,
-	  "write the summary to this file too" },
+	  "write the summary to this file too; - is standard output" },
 	{ "bare",
 	  FLAG,
 	  AT(bare),

@@ -83,6 +83,16 @@ const char *totals_verdict(const struct totals *t, const struct options *opt)
 	return NULL;
 }
 
+/* Packets move from here on. */
+void start_print(const struct options *opt)
+{
+	char policy[64];
+
+	printf("forwarding by %s\n",
+	       options_policy(opt, policy, sizeof(policy)));
+	fflush(stdout);
+}
+
 /* A line for the time since @last, which becomes now; the counts are totals. */
 void progress_print(const struct gateway *gw, struct totals *last,
 		    double seconds)
@@ -165,7 +175,7 @@ void summary_print(const struct totals *t, const struct options *opt,
 	line("in", t->in);
 	line("out", t->out);
 	line("received", t->received);
-	printf("%-16s%.3f\n", "Mpps", (double)t->out / t->seconds / 1e6);
+	printf("%-16s%.3f\n", "Mpps", t->mpps);
 	print_drops(t);
 	if (!opt->bare)
 		print_library(t, opt);

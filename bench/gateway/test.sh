@@ -103,6 +103,17 @@ bare()
 	run --seconds 1 --bare --size 1500 && [ "$(get dropped)" -eq 0 ]
 }
 
+# For a program at the other end of a pipe: JSON alone on standard output, what
+# is printed on standard error.
+json_to_stdout()
+{
+	"$program" --seconds 1 --json - >"$work/json" 2>"$work/out" &&
+		: >"$work/err" && ended_well && balanced &&
+		[ "$(head -c 1 "$work/json")" = "{" ] &&
+		[ "$(tail -n 1 "$work/json")" = "}" ] &&
+		grep -q '^forwarding by xmit$' "$work/out"
+}
+
 # SIG: the run of a minute ends at once, in order.
 signalled()
 {
@@ -147,6 +158,15 @@ full_stdout()
 	[ "$status" -eq 1 ] && [ "$(wc -l <"$work/err")" -eq 1 ] &&
 		grep -q 'standard output.*room' "$work/err" &&
 		[ -z "$(ls "$work/dir")" ]
+}
+
+full_json_to_stdout()
+{
+	status=0
+	: >"$work/out"
+	"$program" --seconds 1 --json - >/dev/full 2>"$work/err" || status=$?
+	[ "$status" -eq 2 ] &&
+		tail -n 1 "$work/err" | grep -qe '--json=-.*room'
 }
 
 # refused ARG WORD COMMAND...: exit 2, one line with ARG and WORD, no output,
@@ -249,6 +269,7 @@ check "gateway.back_pressure" back_pressure
 check "gateway.early_has_none" no_back_pressure
 check "gateway.wait_for_room" wait_for_room
 check "gateway.bare" bare
+check "gateway.json_to_stdout" json_to_stdout
 check "gateway.sigint" signalled INT
 check "gateway.sigterm" signalled TERM
 if grep -q '^SigIgn:.*[13579bdf]$' /proc/self/status; then
@@ -276,6 +297,7 @@ refuses "gateway.no_folder" "--json=$work/dir/no/file" folder \
 	--json "$work/dir/no/file"
 refuses "gateway.device_as_file" --json=/dev/null "not a file" --json=/dev/null
 check "gateway.full_stdout" full_stdout --seconds 1 --json "$work/dir/a"
+check "gateway.full_json_to_stdout" full_json_to_stdout
 check "gateway.full_stdout_help" full_stdout --help
 
 if unshare -rm true 2>/dev/null; then
