@@ -18,6 +18,7 @@
 #include <time.h>
 #include <urcu/urcu-qsbr.h>
 
+#define TICK_BUDGET 64 /* routes with a cell that a tick looks at */
 #define STEP_NS 1000000 /* between two looks at the clock under churn */
 #define IDLE_NS 10000000 /* without churn: finer than the coarse time */
 
@@ -56,7 +57,7 @@ static void *control_main(void *arg)
 		uint64_t now = now_ns();
 		uint64_t due = (now - start) / 1000 * opt->churn / 1000000;
 
-		(void)dstref_net_tick(tables->net, now, 0);
+		(void)dstref_net_tick(tables->net, now, TICK_BUDGET);
 		for (; made < due; made++)
 			replace(control,
 				(uint32_t)(made % tables->route_count));

@@ -137,6 +137,7 @@ struct ring {
 
 /* The outgoing device; dst->dev of every route. */
 struct nic {
+	struct dstref_net *net;
 	int fd; /* tun1 */
 	unsigned int flags; /* of dstref_skb_xmit_release() */
 	struct ring *rings; /* one for each worker */
@@ -219,6 +220,7 @@ struct totals {
 	uint64_t accounts; /* socks at one unit before they were let go */
 	uint64_t dst_alive, sock_alive, callbacks;
 	uint64_t sleeps_room, wakeups_room, sleeps_data, wakeups_data;
+	uint64_t promotions, demotions, cells_refused;
 	uint64_t reports;
 	bool busy; /* the namespace would not be destroyed */
 	double seconds; /* that packets were sent */
@@ -247,6 +249,9 @@ struct dstref_dst_slot *route_find(const struct tables *tables, uint32_t addr);
 uint64_t tables_accounts(const struct tables *tables);
 void tables_clear(struct tables *tables);
 void tables_free(struct tables *tables);
+
+/* table.c: this thread gets cells, if there are any to be had. */
+void tables_attach(struct dstref_net *net);
 
 /* worker.c, bare.c */
 int workers_start(struct gateway *gw);

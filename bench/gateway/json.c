@@ -133,7 +133,8 @@ static json_t *totals_json(const struct totals *t, const struct options *opt,
 
 	return json_pack(
 		"{s:o s:s s:f s:f s:I s:I s:I s:I s:I s:o s:I s:I"
-		" s:{s:I s:I s:I s:I} s:I s:I s:{s:I s:I s:I} s:o s:s}",
+		" s:{s:I s:I s:I s:I} s:I s:{s:I s:I s:I} s:I"
+		" s:{s:I s:I s:I} s:o s:s}",
 		"options", options_json(opt), "policy",
 		options_policy(opt, policy, sizeof(policy)), "seconds",
 		t->seconds, "mpps", t->mpps, "sent", (json_int_t)t->sent, "in",
@@ -146,11 +147,14 @@ static json_t *totals_json(const struct totals *t, const struct options *opt,
 		(json_int_t)t->wakeups_data, "sleeps_room",
 		(json_int_t)t->sleeps_room, "sleeps_data",
 		(json_int_t)t->sleeps_data, "routes_replaced",
-		(json_int_t)t->replaced, "accounts", (json_int_t)t->accounts,
-		"alive", "dst", (json_int_t)t->dst_alive, "sock",
-		(json_int_t)t->sock_alive, "callbacks",
-		(json_int_t)t->callbacks, "reports", reports_json(t), "verdict",
-		verdict ? verdict : "ok");
+		(json_int_t)t->replaced, "split", "promotions",
+		(json_int_t)t->promotions, "demotions",
+		(json_int_t)t->demotions, "refused",
+		(json_int_t)t->cells_refused, "accounts",
+		(json_int_t)t->accounts, "alive", "dst",
+		(json_int_t)t->dst_alive, "sock", (json_int_t)t->sock_alive,
+		"callbacks", (json_int_t)t->callbacks, "reports",
+		reports_json(t), "verdict", verdict ? verdict : "ok");
 }
 
 /* 0 when every byte is on the disk and the name is right. */

@@ -104,7 +104,6 @@ static void complete(struct nic *nic, struct packet *pkt)
 		counter_add(&nic->counters.out, 1);
 	else
 		counter_add(&nic->counters.drop[DROP_WRITE_ERROR], 1);
-	dstref_skb_free(&pkt->skb);
 }
 
 /* A burst at most, so that the worker is not kept waiting for all of it. */
@@ -112,12 +111,18 @@ static uint32_t ring_complete(struct nic *nic, struct ring *ring)
 {
 	uint32_t done = dstref_load_relaxed(&ring->done);
 	uint32_t n = dstref_load_acquire(&ring->posted) - done; /* A1 */
+	struct dstref_skb *skb[BURST];
 
 	if (n > BURST)
 		n = BURST;
-	for (uint32_t i = 0; i < n; i++)
-		complete(nic, &ring->slots[(done + i) % RING_SIZE]);
+	for (uint32_t i = 0; i < n; i++) {
+		struct packet *pkt = &ring->slots[(done + i) % RING_SIZE];
+
+		skb[i] = &pkt->skb;
+		complete(nic, pkt);
+	}
 	if (n) {
+		dstref_skb_free_bulk(skb, n);
 		dstref_store_release(&ring->done, done + n); /* R2 */
 		bell_ring(&ring->room);
 	}
@@ -132,6 +137,7 @@ static void *nic_main(void *arg)
 
 	pthread_setname_np(pthread_self(), "device");
 	urcu_qsbr_register_thread();
+	tables_attach(nic->net);
 	while (n > 0 || !stop) {
 		uint32_t token = bell_token(&nic->doorbell);
 

@@ -63,6 +63,9 @@ void totals_net(struct totals *totals, const struct dstref_net *net)
 	totals->sleeps_data = stats.sleeps_data;
 	totals->wakeups_room = stats.wakeups_room;
 	totals->wakeups_data = stats.wakeups_data;
+	totals->promotions = stats.promotions;
+	totals->demotions = stats.demotions;
+	totals->cells_refused = stats.cells_refused;
 }
 
 /* NULL when the books balance, else what does not. */
@@ -154,6 +157,10 @@ static void print_library(const struct totals *t, const struct options *opt)
 	line("routes replaced", t->replaced);
 	if (t->failed)
 		line("  no memory", t->failed);
+	printf("%-16s%llu routes, %llu merged, %llu refused\n", "split",
+	       (unsigned long long)t->promotions,
+	       (unsigned long long)t->demotions,
+	       (unsigned long long)t->cells_refused);
 	printf("%-16s%llu of %u at one unit before close\n", "accounts",
 	       (unsigned long long)t->accounts, opt->flows);
 	printf("%-16sdst %llu, sock %llu, callbacks %llu\n", "alive",

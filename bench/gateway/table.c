@@ -112,6 +112,12 @@ static int tables_fill(struct tables *tables, const struct options *opt)
 	return 0;
 }
 
+/* Without cells a thread uses the counts: slower, and right. */
+void tables_attach(struct dstref_net *net)
+{
+	(void)!dstref_net_attach(net);
+}
+
 int tables_open(struct tables *tables, const struct options *opt,
 		struct nic *nic)
 {
@@ -120,6 +126,7 @@ int tables_open(struct tables *tables, const struct options *opt,
 	tables->nic = nic;
 	if (dstref_net_create(&tables->net, &attr))
 		return -1;
+	nic->net = tables->net;
 	tables->flow_count = opt->flows;
 	tables->route_count =
 		(opt->flows + FLOWS_PER_ROUTE - 1) / FLOWS_PER_ROUTE;

@@ -222,6 +222,7 @@ static void *worker_main(void *arg)
 
 	pthread_setname_np(pthread_self(), "worker");
 	urcu_qsbr_register_thread();
+	tables_attach(w->gw->tables.net);
 	for (;;) {
 		uint32_t n = burst(w, now_coarse());
 
