@@ -73,7 +73,10 @@ static inline bool bench_over(const struct bench_self *self)
 /* Keeps the compiler from dropping a value. */
 #define BENCH_KEEP(value) __asm__ volatile("" ::"r"(value) : "memory")
 
-/* One sample of a run that is made of samples, such as a cold access, in ns. */
+/*
+ * One sample of a run that is made of samples, such as a cold access, in ns.
+ * Each is an operation, where work counts no others.
+ */
 static inline void bench_sample(struct bench_self *self, double ns)
 {
 	if (self->sampled < BENCH_SAMPLES)
@@ -184,10 +187,12 @@ struct bench_row {
 	const struct bench_variant *variant;
 	unsigned int threads;
 	bool oversubscribed; /* more threads than CPUs */
+	unsigned int unpinned; /* threads that strayed, in the worst run */
 	size_t runs; /* that were measured */
 	double median, q1, q3, min; /* of the values; NAN when not measured */
 	double ratio, ratio_q1, ratio_q3; /* pair by pair, to the baseline */
 	double fairness; /* slowest by fastest thread, 0..1; median of runs */
+	double fastest, slowest; /* thread, ns per operation; medians */
 	double counter[BENCH_COUNTERS]; /* per operation; medians */
 };
 

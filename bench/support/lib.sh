@@ -11,15 +11,26 @@
 release=build/release
 # shellcheck disable=SC2034
 gateway=$release/bench/dstref-gateway
+# shellcheck disable=SC2034
+bench=$release/bench/dstref-bench
 
-# Installs what is missing and builds the gateway as it is shipped.
+# What dstref_count is compared with. A rival whose package cannot be had is
+# listed by dstref-bench as not built.
+install_rivals()
+{
+	(install libck-dev libglib2.0-dev libboost-dev libdpdk-dev) || true
+}
+
+# Installs what is missing and builds gateway and benchmark as they are shipped.
 build_release()
 {
 	install gcc g++ libc6-dev binutils cmake ninja-build pkgconf \
-		liburcu-dev libcmocka-dev libjansson-dev util-linux
+		liburcu-dev libcmocka-dev libjansson-dev libhwloc-dev \
+		util-linux
 	mkdir -p build
 	if ! { cmake --preset release &&
-		cmake --build --preset release --target dstref-gateway; } \
+		cmake --build --preset release --target dstref-gateway \
+			dstref-bench; } \
 		>build/release.log 2>&1; then
 		cat build/release.log >&2
 		echo "the release preset does not build" >&2
