@@ -55,8 +55,11 @@
  *      tests/stress/sock.c replaces callbacks under completions.
  *   R5 data_ready adds with release, A5 data_token and the sleeper's marking
  *      acquire: who is past the wait sees what was queued before it.
- *   closed and sndbuf are relaxed: sleepers are told through the row's lock
- *      (park.c), others by and by.
+ *   R6 close stores with release, A6 the sleeper loads with acquire, before he
+ *      looks for anything else: who is told -ESHUTDOWN sees what was done before
+ *      the close, though he may not have slept, and met nobody at the lock.
+ *   sndbuf is relaxed: sleepers are told through the row's lock (park.c), others
+ *   by and by.
  */
 #include "net_private.h"
 
@@ -325,7 +328,8 @@ void dstref_sock_close(struct dstref_sock *sk)
 {
 	if (!dstref_debug_arg(sk, "dstref_sock_close"))
 		return;
-	dstref_store_relaxed(&sk->closed, 1u);
+	/* R6, with A6 in sleep_once(). */
+	dstref_store_release(&sk->closed, 1u);
 	dstref_sock_wake_room(sk->net, &sk->wmem);
 	dstref_sock_wake_data(sk->net, &sk->events);
 }
@@ -380,7 +384,8 @@ static int sleep_once(struct want *want, struct park_node *node,
 	int result = -EAGAIN;
 
 	park_enter(&net->park, node);
-	if (dstref_load_relaxed(&want->sk->closed)) {
+	/* A6, with R6 in dstref_sock_close(). */
+	if (dstref_load_acquire(&want->sk->closed)) {
 		result = -ESHUTDOWN;
 	} else if (mark(want)) {
 		result = 0;

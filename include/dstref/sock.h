@@ -243,7 +243,8 @@ DSTREF_EXPORT void dstref_sock_put_outside(struct dstref_sock *sk);
  * Packets in flight and references are not touched. Twice is as once.
  *
  * Context: any thread, in a reader or not. Takes a lock for a moment.
- * Ordering: release; who is woken sees what was done before.
+ * Ordering: release (R6); who is woken, or told -ESHUTDOWN, sees what was done
+ *           before.
  */
 DSTREF_EXPORT void dstref_sock_close(struct dstref_sock *sk);
 
