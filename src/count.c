@@ -45,7 +45,9 @@
  *      what each holder wrote.
  *   Without R1 or A1 destroy may read a field before a holder's last write
  *   to it; tests/stress/count.c has two threads write and the told one read,
- *   which the thread sanitizer then reports.
+ *   which the thread sanitizer then reports. Mutants of the explorer:
+ *   count_last.no_release, n_no_release, outside_no_release; no_acquire,
+ *   outside_no_acquire.
  *   get is relaxed: it hands over nothing. The pointer, and with it the
  *   contents, came to the caller from a holder or from a lookup's acquire.
  *   A2 a get that finds the count dead pins it by an exchange with acquire and

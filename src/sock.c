@@ -52,12 +52,15 @@
  *      told of the one before.
  *   R4 set_write_space exchanges with release, A4 the completion loads the
  *      pointer with acquire: it sees the function and the data behind it.
- *      tests/stress/sock.c replaces callbacks under completions.
+ *      tests/stress/sock.c replaces callbacks under completions; mutants
+ *      space.no_release, no_acquire.
  *   R5 data_ready adds with release, A5 data_token and the sleeper's marking
- *      acquire: who is past the wait sees what was queued before it.
+ *      acquire: who is past the wait sees what was queued before it. Mutants
+ *      wait_room.no_release, data_no_acquire, token_no_acquire.
  *   R6 close stores with release, A6 the sleeper loads with acquire, before he
  *      looks for anything else: who is told -ESHUTDOWN sees what was done before
  *      the close, though he may not have slept, and met nobody at the lock.
+ *      Mutants wait_room.close_no_release, close_no_acquire.
  *   sndbuf is relaxed: sleepers are told through the row's lock (park.c), others
  *   by and by.
  */

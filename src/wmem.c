@@ -31,7 +31,8 @@
  * the waiter sees its room. No order loses the wake-up, nothing is read after
  * the subtraction, and no fence is needed, for there is only one word.
  * tests/stress/wmem_wake.c would hang, or count too few, if either were split
- * in two.
+ * in two; the explorer finds it at once (mutants of wait_room), and
+ * tests/models/wake.pml has the orders that lose it.
  *
  * Ordering.
  *   R1 uncharge and close subtract with release; being read-modify-writes
@@ -40,9 +41,11 @@
  *      subtraction, the end of the sequence, hence sees what each of the
  *      others wrote before. (A load, not a fence: the thread sanitizer
  *      understands it.) tests/stress/wmem.c has completions write what the
- *      told one reads.
+ *      told one reads. Mutants: wmem_close.no_release, no_acquire.
  *   R2 recharge adds with release, A2 a waiter marks with acquire: room that
- *      the waiter sees brings what was done before it was made.
+ *      the waiter sees brings what was done before it was made. Mutants:
+ *      wmem_close.recharge_no_release, wait_no_acquire; of R1 with A2
+ *      wait_room.uncharge_no_release, no_acquire.
  *   charge is relaxed: it publishes nothing, and what it relies on is held by
  *   the caller. The pinning stores are relaxed, as in count.
  */
