@@ -29,6 +29,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <urcu/call-rcu.h>
+#include <urcu/compiler.h>
 #include <urcu/flavor.h>
 
 #define EXPLORE_THREADS 4 /* of a case, at most */
@@ -63,8 +65,8 @@ extern const struct explore_case explore_cases[];
 /*
  * The RCU flavour. A grace period ends when every reader that was inside when
  * it was asked for has left; how much later is the explorer's choice. Callbacks
- * run in the order of their queueing on a thread of their own. Threads of a case
- * are registered; setup and check are in no reader.
+ * run in the order of their queueing on a thread of their own. Threads of a
+ * case are registered; setup and check are in no reader.
  */
 extern const struct rcu_flavor_struct explore_flavor;
 
@@ -93,15 +95,19 @@ int explore_self(void);
 /* Misuse reports of @kind in this schedule. */
 unsigned int explore_reports(enum dstref_report_kind kind);
 
-/* Callbacks that are queued and have not run. */
+/* Callbacks that are queued and have not run; for setup, check, and conditions
+ * of explore_await(). */
 unsigned int explore_callbacks(void);
+
+/* What came out of the schedule, for --outcomes, which prints the set of it. */
+void explore_outcome(uint64_t value);
 
 /* Waits, as a thread of the case, until no callback is queued. For setup and
  * check, and for threads that are in no reader. */
 void explore_barrier(void);
 
-/* Waits until another thread makes @condition true, for good. It is looked at by
- * the runtime, and is no access of the thread; what made it true is seen. */
+/* Waits until another thread makes @condition true, for good. It is looked at
+ * by the runtime, and is no access of the thread; what made it true is seen. */
 void explore_await(bool (*condition)(void));
 
 #endif
