@@ -23,6 +23,20 @@
  */
 #include <dstref/skb.h>
 
+bool dstref_skb_reown_w(struct dstref_skb *skb, struct dstref_sock *sk)
+{
+	if (skb->owner != ((uintptr_t)sk | DSTREF_SKB_TRANSMIT)) {
+		dstref_skb_orphan(skb);
+		return false;
+	}
+	/* It may be all that pins the sock: keep the unit. */
+	dstref_sock_recharge_w(sk, skb->charge, skb->truesize);
+	skb->charge = skb->truesize;
+	return true;
+}
+
+/* Bursts. */
+
 #define CHUNK DSTREF_WMEM_N_MAX
 #define REACH 16
 

@@ -55,6 +55,11 @@ DSTREF_ASSERT_SIZE(struct dstref_skb, 2 * sizeof(void *) + 8);
 
 DSTREF_BEGIN_DECLS
 
+/* set_owner_w() of a packet that has an owner: true when it was @sk and paid
+ * the difference, false when that one was let go of. Not to be called else. */
+DSTREF_EXPORT DSTREF_COLD bool dstref_skb_reown_w(struct dstref_skb *skb,
+						  struct dstref_sock *sk);
+
 /**
  * dstref_skb_dst_set_bulk - each of n packets holds its dst
  * @skb: pointers to the packets; what they had is dropped first
@@ -213,15 +218,8 @@ static inline void dstref_skb_set_owner_w(struct dstref_skb *skb,
 
 	if (!dstref_sock_debug(sk, "dstref_skb_set_owner_w"))
 		return;
-	if (dstref_unlikely(skb->owner)) {
-		if (skb->owner == ((uintptr_t)sk | DSTREF_SKB_TRANSMIT)) {
-			/* It may be all that pins the sock: keep the unit. */
-			dstref_sock_recharge_w(sk, skb->charge, charge);
-			skb->charge = charge;
-			return;
-		}
-		dstref_skb_orphan(skb);
-	}
+	if (dstref_unlikely(skb->owner) && dstref_skb_reown_w(skb, sk))
+		return;
 	if (dstref_unlikely(!dstref_sock_charge_w(sk, charge)))
 		return;
 	skb->owner = (uintptr_t)sk | DSTREF_SKB_TRANSMIT;
