@@ -58,11 +58,12 @@
  *      acquire: who is past the wait sees what was queued before it. Mutants
  *      wait_room.no_release, data_no_acquire, token_no_acquire.
  *   R6 close stores with release, A6 the sleeper loads with acquire, before he
- *      looks for anything else: who is told -ESHUTDOWN sees what was done before
- *      the close, though he may not have slept, and met nobody at the lock.
+ *      looks for anything else: who is told -ESHUTDOWN sees what was done
+ *      before the close, though he may not have slept, and met nobody at the
+ *      lock.
  *      Mutants wait_room.close_no_release, close_no_acquire.
- *   sndbuf is relaxed: sleepers are told through the row's lock (park.c), others
- *   by and by.
+ *   sndbuf is relaxed: sleepers are told through the row's lock (park.c),
+ *   others by and by.
  */
 #include "net_private.h"
 

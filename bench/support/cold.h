@@ -58,7 +58,7 @@ struct cold_set {
 	size_t size;
 	char *memory;
 	uint32_t random;
-	uint32_t place[COLD_OBJECTS]; /* in memory, in the order of the visits */
+	uint32_t place[COLD_OBJECTS]; /* bytes, in the order of the visits */
 };
 
 static inline void *cold_object(const struct cold_set *set, size_t i)

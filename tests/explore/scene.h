@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scene - a namespace on the explorer's flavour, and routes that free themselves
+ * scene - a namespace on the explorer's flavour; routes that free themselves
  *
  * What several scenarios share. scene_open() belongs in setup, scene_close() in
  * check. Each holder of a route leaves a mark in a plain word of his own before

@@ -164,7 +164,8 @@ fault()
 	sed -n 's/.*schedule [0-9]* fails/fails/p' "$tmp/again" >"$tmp/second"
 	cmp -s "$tmp/first" "$tmp/second" ||
 		wrong "$1: another failure when replayed"
-	"$faulty" --case "$1" ${3:+"$3"} --expect-failure | grep -q '^found after' ||
+	"$faulty" --case "$1" ${3:+"$3"} --expect-failure |
+		grep -q '^found after' ||
 		wrong "$1: not found when expected"
 }
 

@@ -79,7 +79,8 @@ helps()
 prints_tables()
 {
 	run && grep -q '^variant  .*threads  .*ratio' "$work/out" &&
-		grep -q '^cpus ' "$work/out" && grep -q ' baseline' "$work/out" &&
+		grep -q '^cpus ' "$work/out" &&
+		grep -q ' baseline' "$work/out" &&
 		! grep -q "$(printf '\033')" "$work/out"
 }
 
@@ -197,7 +198,8 @@ one_cpu()
 		grep -q "\"used_cpus\": \"$last\"" "$work/json" &&
 		grep -q '"usable_cpus": 1,' "$work/json" &&
 		grep -q '^".*",2,1,0,1,"' "$work/csv" &&
-		! grep -E -v '^experiment,|",(1,0|[0-9]+,1),0,[01],"' "$work/csv"
+		! grep -E -v '^experiment,|",(1,0|[0-9]+,1),0,[01],"' \
+			"$work/csv"
 }
 
 chosen_cpu()
