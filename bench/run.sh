@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Forwards real packets under each release policy and prints a comparison.
+# Forwards real packets under each release policy and prints a comparison; then
+# the tables of dstref-bench.
 set -eu
 
 usage()
@@ -11,8 +12,9 @@ usage: sh bench/run.sh [SECONDS]
 
 Installs what is missing, builds the release preset, and runs the gateway for
 SECONDS (10; up to 86400) under each release policy and once bare, on two cores,
-with 1000 routes replaced per second. Status 1 when a run's books did not
-balance.
+with 1000 routes replaced per second. Then it runs every experiment of
+dstref-bench and leaves the results in build/bench.json, and pictures of them in
+build/pictures. Status 1 when a run's books did not balance.
 END
 }
 
@@ -37,6 +39,8 @@ cd "$(dirname "$0")/.."
 # shellcheck source=bench/support/lib.sh
 . bench/support/lib.sh
 
+install gnuplot-nox
+install_rivals
 build_release
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -76,4 +80,7 @@ measure --churn 1000 --release=completion
 measure --churn 1000 --release=xmit
 measure --churn 1000 --release=xmit --noref
 measure --churn 1000 --release=xmit --noref --early-uncharge
+echo
+"$bench" run --quick --json build/bench.json || exit 2
+"$bench" plot build/bench.json -o build/pictures || exit 2
 exit $failed

@@ -312,7 +312,7 @@ static inline bool dstref_dst_take(struct dstref_dst *dst, uint32_t n,
 {
 	/* A2, with R2 of the promotion (split.c). */
 	uint16_t number = dstref_load_acquire(&dst->cell);
-	struct dstref_cell *cell = number ? dstref_cell_of(number) : NULL;
+	struct dstref_cell *cell = dstref_cell_of(number);
 
 	if (cell) {
 		dstref_cell_get(cell, n, &dst->count, dst, "dstref_dst_hold");
@@ -332,7 +332,7 @@ static inline void dstref_dst_give(struct dstref_dst *dst, uint32_t n,
 {
 	/* A2, with R2 of the promotion (split.c). */
 	uint16_t number = dstref_load_acquire(&dst->cell);
-	struct dstref_cell *cell = number ? dstref_cell_of(number) : NULL;
+	struct dstref_cell *cell = dstref_cell_of(number);
 
 	if (cell) {
 		dstref_cell_put(cell, n, &dst->count, dst, call);

@@ -346,12 +346,16 @@ DSTREF_EXPORT void dstref_split_stats(const struct dstref_split_domain *domain,
 
 DSTREF_END_DECLS
 
-/* This thread's cell of a number that was read from an object, or NULL. */
+/* This thread's cell of what an object shows, or NULL. */
 static inline struct dstref_cell *dstref_cell_of(uint16_t number)
 {
+	if (!(number & DSTREF_CELL_NUMBER))
+		return NULL;
 	struct dstref_cell *cells = dstref_split_cells[number >> 12];
 
-	return dstref_likely(cells != NULL) ? cells + (number & 0xfff) : NULL;
+	return dstref_likely(cells != NULL)
+		       ? cells + (number & DSTREF_CELL_NUMBER)
+		       : NULL;
 }
 
 /* Counts n gets; when the low half wraps, the difference goes to the count. */
@@ -399,7 +403,7 @@ dstref_split_get_n(struct dstref_split *split, uint32_t n)
 		return false;
 	/* A2, with R2 of the promotion. */
 	uint16_t number = dstref_load_acquire(&split->cell);
-	struct dstref_cell *cell = number ? dstref_cell_of(number) : NULL;
+	struct dstref_cell *cell = dstref_cell_of(number);
 
 	if (dstref_unlikely(!cell) ||
 	    dstref_unlikely(n - 1 >= DSTREF_COUNT_N_MAX))
@@ -424,7 +428,7 @@ DSTREF_NODISCARD static inline bool dstref_split_get(struct dstref_split *split)
 		return false;
 	/* A2, with R2 of the promotion. */
 	uint16_t number = dstref_load_acquire(&split->cell);
-	struct dstref_cell *cell = number ? dstref_cell_of(number) : NULL;
+	struct dstref_cell *cell = dstref_cell_of(number);
 
 	if (dstref_unlikely(!cell))
 		return dstref_count_get(&split->count);
@@ -451,7 +455,7 @@ static inline void dstref_split_put_n(struct dstref_split *split, uint32_t n)
 		return;
 	/* A2, with R2 of the promotion. */
 	uint16_t number = dstref_load_acquire(&split->cell);
-	struct dstref_cell *cell = number ? dstref_cell_of(number) : NULL;
+	struct dstref_cell *cell = dstref_cell_of(number);
 
 	if (dstref_unlikely(n - 1 >= DSTREF_COUNT_N_MAX)) {
 		if (n)
@@ -485,7 +489,7 @@ static inline void dstref_split_put(struct dstref_split *split)
 		return;
 	/* A2, with R2 of the promotion. */
 	uint16_t number = dstref_load_acquire(&split->cell);
-	struct dstref_cell *cell = number ? dstref_cell_of(number) : NULL;
+	struct dstref_cell *cell = dstref_cell_of(number);
 
 	if (dstref_likely(cell)) {
 		dstref_cell_put(cell, 1, &split->count, split, call);
