@@ -42,23 +42,23 @@ static inline struct net *net_of(struct dstref_net *net)
 }
 
 /* A new entry is to come: 0, or -ESHUTDOWN when the namespace is closing. */
-int net_enter(struct dstref_net *net, enum dstref_net_kind kind);
+int net_enter(struct dstref_net *pub, enum dstref_net_kind kind);
 
 /* It is there, initialised: a walk may find it. */
-void net_link(struct dstref_net *net, struct dstref_net_entry *entry,
+void net_link(struct dstref_net *pub, struct dstref_net_entry *entry,
 	      enum dstref_net_kind kind);
 
 /* The entry's life has ended: a callback for it is under way instead. */
-void net_leave(struct dstref_net *net, enum dstref_net_kind kind);
+void net_leave(struct dstref_net *pub, enum dstref_net_kind kind);
 
 /* A callback is under way beside the entry. */
-void net_defer_begin(struct dstref_net *net);
+void net_defer_begin(struct dstref_net *pub);
 
 /* The callback takes the entry off the list, before the memory goes. */
-void net_unlink(struct dstref_net *net, struct dstref_net_entry *entry);
+void net_unlink(struct dstref_net *pub, struct dstref_net_entry *entry);
 
 /* The callback is done: its last touch of the namespace. */
-void net_done(struct dstref_net *net);
+void net_done(struct dstref_net *pub);
 
 /* Ticks so far, for what is halved by each. */
 static inline uint32_t net_ticks(struct dstref_net *net)

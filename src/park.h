@@ -25,7 +25,7 @@ struct park_node {
 
 struct park_row {
 	DSTREF_LINE_START pthread_mutex_t lock;
-	LIST_HEAD(, park_node) nodes;
+	LIST_HEAD(park_list, park_node) nodes;
 };
 
 struct park {

@@ -11,10 +11,11 @@ usage()
 	cat <<'END'
 usage: sh tests/run.sh [PRESET...]
 
-Configures, builds and tests each PRESET: dev, asan, tsan, cross-i386 when none
-is given; release and coverage are there too. Packages that are missing are
-installed by apt-get; cross-i386 is skipped when it lacks something still. The
-last line is "N passed, N failed" over all; the status is 0 when none failed.
+Configures, builds and tests each PRESET: dev, asan, tsan, tsan-clang and
+cross-i386 when none is given; release and coverage are there too. Packages that
+are missing are installed by apt-get; cross-i386 is skipped when it lacks
+something still. The last line is "N passed, N failed" over all; the status is 0
+when none failed.
 END
 }
 
@@ -22,30 +23,31 @@ cd "$(dirname "$0")/.."
 for preset; do
 	case $preset in
 	-h | --help) usage; exit 0 ;;
-	dev | release | asan | tsan | coverage | cross-i386) ;;
+	dev | release | asan | tsan | tsan-clang | coverage | cross-i386) ;;
 	*)
 		echo "run.sh: $preset: give dev, release, asan, tsan," \
-			"coverage or cross-i386" >&2
+			"tsan-clang, coverage or cross-i386" >&2
 		exit 2
 		;;
 	esac
 done
-[ $# -gt 0 ] || set -- dev asan tsan cross-i386
+[ $# -gt 0 ] || set -- dev asan tsan tsan-clang cross-i386
 
 # shellcheck source=tests/support/install.sh
 . tests/support/install.sh
 start=$(date +%s)
 install gcc g++ libc6-dev binutils cmake make ninja-build pkgconf \
 	liburcu-dev libcmocka-dev libjansson-dev \
-	clang clang-format groff-base shellcheck libdw-dev
+	clang clang-format clang-tidy cppcheck jq groff-base shellcheck \
+	libdw-dev
 times="packages: $(($(date +%s) - start)) s"
 
-# The thread sanitizer of gcc 12 does not start where the kernel moves maps by
-# more than 28 bits; without moving them it does.
+# The thread sanitizers of gcc 12 and clang 14 do not start where the kernel
+# moves maps by more than 28 bits; without moving them they do.
 fixed()
 {
 	bits=$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 28)
-	if [ "$preset" = tsan ] && [ "$bits" -gt 28 ] &&
+	if [ "${preset#tsan}" != "$preset" ] && [ "$bits" -gt 28 ] &&
 		setarch -R true 2>/dev/null; then
 		setarch -R "$@"
 	else

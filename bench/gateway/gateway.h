@@ -264,7 +264,7 @@ int nic_open(struct nic *nic, const struct options *opt, int fd);
 int nic_start(struct nic *nic);
 void nic_stop(struct nic *nic);
 void nic_free(struct nic *nic);
-int nic_output(struct dstref_dst *dst, void *pkt);
+int nic_output(struct dstref_dst *dst, void *arg);
 struct packet *ring_slot(struct ring *ring);
 void ring_post(struct nic *nic, struct ring *ring);
 void ring_wait(struct ring *ring);

@@ -272,9 +272,9 @@ int options_parse(struct options *opt, int argc, char **argv)
 			return refuse(arg, "no such option; --help lists them");
 		if (o->kind == FLAG && value)
 			return refuse(arg, "takes no value; leave it out");
-		if (o->kind != FLAG && !value)
-			value = argv[++i];
-		if (o->kind != FLAG && (!value || !*value))
+		if (!value)
+			value = o->kind == FLAG ? "" : argv[++i];
+		if (!value || (o->kind != FLAG && !*value))
 			return refuse(arg, "needs a value; --help tells which");
 		if (set(o, value, opt))
 			return -1;

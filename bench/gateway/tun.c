@@ -156,11 +156,12 @@ static int queue_length(const char *name, uint32_t packets)
 static int route_add(char *dev, uint32_t net)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct rtentry route = { .rt_flags = RTF_UP, .rt_dev = dev };
+	struct rtentry route = { .rt_flags = RTF_UP };
 	int rc;
 
 	if (fd < 0)
 		return fail("socket", "raise the limit of open files");
+	route.rt_dev = dev;
 	set_addr(&route.rt_dst, net);
 	set_addr(&route.rt_genmask, SINK_MASK);
 	rc = ioctl(fd, SIOCADDRT, &route);

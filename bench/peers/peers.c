@@ -52,9 +52,12 @@ static bool over_limit(const struct peer *peer, void *state, uint64_t refs,
 		       struct seen *seen)
 {
 	uint64_t most;
+	bool got;
 
 	peer->init(state, refs);
-	if (!peer->get(state) || !peer->get(state)) {
+	got = peer->get(state);
+	got = got && peer->get(state);
+	if (!got) {
 		seen->refused = true;
 		return true;
 	}

@@ -50,7 +50,7 @@ struct cold_way {
  *
  * 0, or -ENOMEM. To be closed when it returned 0.
  */
-int cold_way_open(struct cold_way *way, const struct cold_flush *flush);
+int cold_way_open(struct cold_way *way, const struct cold_flush *by);
 void cold_way_close(struct cold_way *way);
 
 struct cold_set {

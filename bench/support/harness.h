@@ -202,10 +202,10 @@ struct session {
 };
 
 /*
- * Runs what was chosen, and prints it to @tables unless that is NULL. 0, or
+ * Runs what was chosen, and prints it to @out unless that is NULL. 0, or
  * -1 when it refused.
  */
-int session_run(struct session *session, FILE *tables);
+int session_run(struct session *session, FILE *out);
 void session_free(struct session *session);
 
 /* ---- outputs ---- */

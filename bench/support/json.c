@@ -321,11 +321,12 @@ struct lists {
 
 static int entries(struct lists *lists, const struct entry *e)
 {
-	double *x = calloc(2 * e->runs, sizeof(*x)), *y = x + e->runs;
+	double *x = calloc(2 * e->runs, sizeof(*x)), *y;
 	size_t n;
 
 	if (!x)
 		return -1;
+	y = x + e->runs;
 	for (unsigned int i = 0; i < e->runs; i++) {
 		const struct sample *s = &e->samples[i];
 

@@ -157,8 +157,8 @@ static size_t place(const struct picture *picture, size_t row)
 {
 	size_t n = 0;
 
-	for (size_t i = 0;
-	     strcmp(picture->rows[i]->variant, picture->rows[row]->variant);
+	for (size_t i = 0; strcmp(picture->rows[i]->variant,
+				  picture->rows[row]->variant) != 0;
 	     i++)
 		n += opens_variant(picture, i);
 	return n;

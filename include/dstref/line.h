@@ -242,7 +242,8 @@
 			   DSTREF_ACCESS_W)
 
 /* How many lines: DSTREF_LINES(DSTREF_DST_FIELDS(DSTREF_FIELD_HOLD)). */
-#define DSTREF_LINES(bits) __builtin_popcountll(0ull bits)
+#define DSTREF_LINES(bits) __builtin_popcountll(DSTREF_LINE_UNION(bits))
+#define DSTREF_LINE_UNION(bits) 0ull bits
 
 #define DSTREF_ASSERT_PATH(bits, lines, path)                             \
 	DSTREF_STATIC_ASSERT(DSTREF_LINES(bits) <= (lines),               \

@@ -38,80 +38,112 @@
 	    (unsigned int)DSTREF_ALIGNOF(type), "-");
 
 /* Structs that have no list of fields, and so no groups. */
-#define OTHER_FIELDS(X)                             \
-	X(struct dstref_report, kind)               \
-	X(struct dstref_report, call)               \
-	X(struct dstref_report, object)             \
-	X(struct dstref_report, value)              \
-	X(struct dstref_report, seen)               \
-	X(struct dstref_report, text)               \
-	X(struct dstref_report_hook, fn)            \
-	X(struct dstref_report_hook, ctx)           \
-	X(struct dstref_count, word)                \
-	X(struct dstref_wmem, word)                 \
-	X(struct dstref_config_unpacked, byte)      \
-	X(struct dstref_config_unpacked, word)      \
-	X(struct dstref_rcu_head, space)            \
-	X(struct dstref_net_mem, alloc)             \
-	X(struct dstref_net_mem, free)              \
-	X(struct dstref_net_mem, ctx)               \
-	X(struct dstref_net_attr, flavour)          \
-	X(struct dstref_net_attr, mem)              \
-	X(struct dstref_net_attr, max_hot)          \
-	X(struct dstref_net_attr, reserved)         \
-	X(struct dstref_net_abi, version)           \
-	X(struct dstref_net_abi, line_size)         \
-	X(struct dstref_net_abi, attr_size)         \
-	X(struct dstref_net_abi, word_size)         \
-	X(struct dstref_net_entry, link.le_next)    \
-	X(struct dstref_net_entry, link.le_prev)    \
-	X(struct dstref_net_entry, born)            \
-	X(struct dstref_net_entry, kind)            \
-	X(struct dstref_net_counters, dst)          \
-	X(struct dstref_net_counters, sock)         \
-	X(struct dstref_net_counters, callbacks)    \
-	X(struct dstref_net_counters, sleeps_room)  \
-	X(struct dstref_net_counters, sleeps_data)  \
-	X(struct dstref_net_counters, wakeups_room) \
-	X(struct dstref_net_counters, wakeups_data) \
-	X(struct dstref_dst_ops, name)              \
-	X(struct dstref_dst_ops, destroy)           \
-	X(struct dstref_dst_ops, check)             \
-	X(struct dstref_dst_slot, dst)              \
-	X(struct dstref_dst_ref, word)              \
-	X(struct dstref_sock_proto, name)           \
-	X(struct dstref_sock_proto, size)           \
-	X(struct dstref_sock_proto, release)        \
-	X(struct dstref_sock_proto, destroy)        \
-	X(struct dstref_sock_proto, clone)          \
-	X(struct dstref_sock_space, fn)             \
-	X(struct dstref_sock_space, data)           \
-	X(struct dstref_skb, dst)                   \
-	X(struct dstref_skb, owner)                 \
-	X(struct dstref_skb, charge)                \
+#define OTHER_FIELDS(X)                              \
+	X(struct dstref_report, kind)                \
+	X(struct dstref_report, call)                \
+	X(struct dstref_report, object)              \
+	X(struct dstref_report, value)               \
+	X(struct dstref_report, seen)                \
+	X(struct dstref_report, text)                \
+	X(struct dstref_report_hook, fn)             \
+	X(struct dstref_report_hook, ctx)            \
+	X(struct dstref_count, word)                 \
+	X(struct dstref_wmem, word)                  \
+	X(struct dstref_config_unpacked, byte)       \
+	X(struct dstref_config_unpacked, word)       \
+	X(struct dstref_rcu_head, space)             \
+	X(struct dstref_net_mem, alloc)              \
+	X(struct dstref_net_mem, free)               \
+	X(struct dstref_net_mem, ctx)                \
+	X(struct dstref_net_attr, flavour)           \
+	X(struct dstref_net_attr, mem)               \
+	X(struct dstref_net_attr, max_hot)           \
+	X(struct dstref_net_attr, reserved)          \
+	X(struct dstref_net_abi, version)            \
+	X(struct dstref_net_abi, line_size)          \
+	X(struct dstref_net_abi, attr_size)          \
+	X(struct dstref_net_abi, word_size)          \
+	X(struct dstref_net_entry, link.le_next)     \
+	X(struct dstref_net_entry, link.le_prev)     \
+	X(struct dstref_net_entry, born)             \
+	X(struct dstref_net_entry, kind)             \
+	X(struct dstref_net_counters, dst)           \
+	X(struct dstref_net_counters, sock)          \
+	X(struct dstref_net_counters, callbacks)     \
+	X(struct dstref_net_counters, sleeps_room)   \
+	X(struct dstref_net_counters, sleeps_data)   \
+	X(struct dstref_net_counters, wakeups_room)  \
+	X(struct dstref_net_counters, wakeups_data)  \
+	X(struct dstref_cell, gets)                  \
+	X(struct dstref_cell, puts)                  \
+	X(struct dstref_split_attr, flavour)         \
+	X(struct dstref_split_attr, alloc)           \
+	X(struct dstref_split_attr, free)            \
+	X(struct dstref_split_attr, ctx)             \
+	X(struct dstref_split_attr, cells)           \
+	X(struct dstref_split_attr, reserved)        \
+	X(struct dstref_split, count)                \
+	X(struct dstref_split, state)                \
+	X(struct dstref_split, cell)                 \
+	X(struct dstref_split, domain)               \
+	X(struct dstref_split, zero)                 \
+	X(struct dstref_split_counters, cells)       \
+	X(struct dstref_split_counters, used)        \
+	X(struct dstref_split_counters, threads)     \
+	X(struct dstref_split_counters, requests)    \
+	X(struct dstref_split_counters, refused)     \
+	X(struct dstref_split_counters, promotions)  \
+	X(struct dstref_split_counters, demotions)   \
+	X(struct dstref_net_counters, threads)       \
+	X(struct dstref_net_counters, cells)         \
+	X(struct dstref_net_counters, cells_used)    \
+	X(struct dstref_net_counters, cells_refused) \
+	X(struct dstref_net_counters, requests)      \
+	X(struct dstref_net_counters, promotions)    \
+	X(struct dstref_net_counters, demotions)     \
+	X(struct dstref_net_counters, promoted)      \
+	X(struct dstref_dst_ops, name)               \
+	X(struct dstref_dst_ops, destroy)            \
+	X(struct dstref_dst_ops, check)              \
+	X(struct dstref_dst_slot, dst)               \
+	X(struct dstref_dst_ref, word)               \
+	X(struct dstref_sock_proto, name)            \
+	X(struct dstref_sock_proto, size)            \
+	X(struct dstref_sock_proto, release)         \
+	X(struct dstref_sock_proto, destroy)         \
+	X(struct dstref_sock_proto, clone)           \
+	X(struct dstref_sock_space, fn)              \
+	X(struct dstref_sock_space, data)            \
+	X(struct dstref_skb, dst)                    \
+	X(struct dstref_skb, owner)                  \
+	X(struct dstref_skb, charge)                 \
 	X(struct dstref_skb, truesize)
 
-#define TYPES(X)                      \
-	X(enum dstref_report_kind)    \
-	X(enum dstref_net_kind)       \
-	X(struct dstref_report)       \
-	X(struct dstref_report_hook)  \
-	X(struct dstref_count)        \
-	X(struct dstref_wmem)         \
-	X(struct dstref_rcu_head)     \
-	X(struct dstref_net_mem)      \
-	X(struct dstref_net_attr)     \
-	X(struct dstref_net_abi)      \
-	X(struct dstref_net_entry)    \
-	X(struct dstref_net_counters) \
-	X(struct dstref_net)          \
-	X(struct dstref_dst_ops)      \
-	X(struct dstref_dst_slot)     \
-	X(struct dstref_dst_ref)      \
-	X(struct dstref_dst)          \
-	X(struct dstref_sock_proto)   \
-	X(struct dstref_sock_space)   \
-	X(struct dstref_sock)         \
+#define TYPES(X)                        \
+	X(enum dstref_report_kind)      \
+	X(enum dstref_net_kind)         \
+	X(struct dstref_report)         \
+	X(struct dstref_report_hook)    \
+	X(struct dstref_count)          \
+	X(struct dstref_wmem)           \
+	X(struct dstref_cell)           \
+	X(struct dstref_split_attr)     \
+	X(struct dstref_split)          \
+	X(struct dstref_split_counters) \
+	X(struct dstref_rcu_head)       \
+	X(struct dstref_net_mem)        \
+	X(struct dstref_net_attr)       \
+	X(struct dstref_net_abi)        \
+	X(struct dstref_net_entry)      \
+	X(struct dstref_net_counters)   \
+	X(struct dstref_net)            \
+	X(struct dstref_dst_ops)        \
+	X(struct dstref_dst_slot)       \
+	X(struct dstref_dst_ref)        \
+	X(struct dstref_dst)            \
+	X(struct dstref_sock_proto)     \
+	X(struct dstref_sock_space)     \
+	X(struct dstref_sock)           \
 	X(struct dstref_skb)
 
 void table(void);

@@ -114,10 +114,10 @@ static void give_back(struct alloc *alloc, struct alloc_block *block)
 static void hook_free(void *ctx, void *ptr, size_t size)
 {
 	struct alloc *alloc = ctx;
-	struct alloc_block *block = (struct alloc_block *)ptr - 1;
+	struct alloc_block *block = ptr ? (struct alloc_block *)ptr - 1 : NULL;
 
 	pthread_mutex_lock(&alloc->lock);
-	if (!ptr || block->magic != MAGIC) {
+	if (!block || block->magic != MAGIC) {
 		fault(alloc, ptr, "freed, but not alive");
 		goto out;
 	}

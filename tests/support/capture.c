@@ -68,6 +68,7 @@ static int print_unexpected(void)
 
 	for (int kind = 0; kind < DSTREF_REPORT_KIND_COUNT; kind++) {
 		uint64_t n = dstref_report_count(kind);
+		const struct capture_report *last;
 
 		if (n == expected[kind])
 			continue;
@@ -75,10 +76,10 @@ static int print_unexpected(void)
 		print_error("%s: reported %" PRIu64 " times, expected %" PRIu64
 			    "\n",
 			    dstref_report_name(kind), n, expected[kind]);
-		if (capture_last(kind))
+		last = capture_last(kind);
+		if (last)
 			print_error("  by %s, value 0x%" PRIx64 "\n",
-				    capture_last(kind)->call,
-				    capture_last(kind)->value);
+				    last->call, last->value);
 	}
 	return kinds;
 }

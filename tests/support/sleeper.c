@@ -15,13 +15,13 @@
 
 #include "sleeper.h"
 
-int sleeper_wait(struct sleeper *me)
+int sleeper_wait(struct sleeper *sleeper)
 {
-	int64_t timeout = me->timeout ? me->timeout : SLEEPER_LONG;
+	int64_t timeout = sleeper->timeout ? sleeper->timeout : SLEEPER_LONG;
 
-	if (me->kind == ROOM)
-		return dstref_sock_wait_writable(me->sk, timeout);
-	return dstref_sock_wait_readable(me->sk, me->token, timeout);
+	if (sleeper->kind == ROOM)
+		return dstref_sock_wait_writable(sleeper->sk, timeout);
+	return dstref_sock_wait_readable(sleeper->sk, sleeper->token, timeout);
 }
 
 static void *run(void *arg)

@@ -66,9 +66,7 @@ int world_teardown(void **state)
 	struct world *world = *state;
 	unsigned int bad = 0;
 
-	if (!destroyed(world))
-		bad++;
-	else if (alloc_fini(&world->alloc))
+	if (!destroyed(world) || alloc_fini(&world->alloc))
 		bad++;
 	if (world->unpinned) {
 		print_error("the namespace did not count a destroy\n");

@@ -51,10 +51,10 @@ static void was_named(const char *call)
 		call args;        \
 		was_named(#call); \
 	} while (0)
-#define GIVES(value, call, args)                 \
-	do {                                     \
-		assert_true(call args == value); \
-		was_named(#call);                \
+#define GIVES(value, call, args)                   \
+	do {                                       \
+		assert_true(call args == (value)); \
+		was_named(#call);                  \
 	} while (0)
 
 static void null_dst_is_reported_by_the_call(void **state)

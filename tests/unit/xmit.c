@@ -156,15 +156,15 @@ static void skb_xmit_release_says_when_there_is_no_dst_to_keep(void **state)
 /* C5: this thread is core X, the completion's is core Y. */
 
 struct shot {
-	struct dstref_dst dst;
-	struct dstref_sock sk;
+	unsigned char dst[sizeof(struct dstref_dst)];
+	unsigned char sk[sizeof(struct dstref_sock)];
 };
 
 static void take(struct shot *shot, const struct dstref_dst *dst,
 		 const struct dstref_sock *sk)
 {
-	memcpy(&shot->dst, (const void *)dst, sizeof(*dst));
-	memcpy(&shot->sk, (const void *)sk, sizeof(*sk));
+	memcpy(shot->dst, (const void *)dst, sizeof(shot->dst));
+	memcpy(shot->sk, (const void *)sk, sizeof(shot->sk));
 }
 
 static void complete_inside(void *skb)
@@ -199,10 +199,9 @@ static void complete_elsewhere(unsigned int flags, void (*complete)(void *skb))
 	take(&before, dst, sk);
 	scene_elsewhere(complete, &skb);
 	take(&after, dst, sk);
-	assert_int_equal(!memcmp(&before.dst, &after.dst, sizeof(after.dst)),
+	assert_int_equal(!memcmp(before.dst, after.dst, sizeof(after.dst)),
 			 !keeps);
-	assert_int_equal(!memcmp(&before.sk, &after.sk, sizeof(after.sk)),
-			 early);
+	assert_int_equal(!memcmp(before.sk, after.sk, sizeof(after.sk)), early);
 	assert_int_equal(dstref_dst_refs(dst), 1);
 	assert_int_equal(scene_units(&sk->wmem), 1);
 	dstref_sock_put_outside(sk);

@@ -64,7 +64,7 @@ static const char *program(void)
 	if (!slash ||
 	    (size_t)(slash - path) + sizeof("/" GATEWAY) > sizeof(path))
 		return GATEWAY;
-	strcpy(slash, "/" GATEWAY);
+	memcpy(slash, "/" GATEWAY, sizeof("/" GATEWAY));
 	return access(path, X_OK) ? GATEWAY : path;
 }
 

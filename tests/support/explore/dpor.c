@@ -326,7 +326,7 @@ static uint16_t within_bound(const struct node *node)
 
 static unsigned int preferred(const struct node *node, unsigned int set)
 {
-	return set & bit(node->current) ? node->current : lowest(set);
+	return (set & bit(node->current)) ? node->current : lowest(set);
 }
 
 void node_open(unsigned int enabled)

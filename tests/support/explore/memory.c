@@ -66,13 +66,13 @@ void memory_reset(void)
 
 bool memory_has(const void *address)
 {
-	return (size_t)((const char *)address - own->arenas) < THREADS * ARENA;
+	return (uintptr_t)address - (uintptr_t)own->arenas < THREADS * ARENA;
 }
 
 /* The block that @address is in or beside. */
 static struct block *block_near(const void *address)
 {
-	size_t at = (size_t)((const char *)address - own->arenas);
+	size_t at = (uintptr_t)address - (uintptr_t)own->arenas;
 	uint32_t number = own->granules[at / GRANULE];
 
 	return number ? &own->blocks[number - 1] : NULL;
@@ -238,9 +238,11 @@ void *WRAP(realloc)(void *ptr, size_t size)
 	void *next = allocate(0, size, CALLER);
 
 	if (ptr) {
-		size_t old = block_near(ptr)->size;
+		const struct block *old = block_near(ptr);
 
-		memcpy(next, ptr, old < size ? old : size);
+		if (!old)
+			ex_fail(CALLER, "realloc of what was not allocated");
+		memcpy(next, ptr, old->size < size ? old->size : size);
 		release(ptr, CALLER);
 	}
 	leave();

@@ -89,7 +89,7 @@ unsigned int replay_choose(unsigned int enabled)
 	unsigned int proc;
 
 	if (ex.depth >= own->count)
-		return enabled & (1u << ex.current)
+		return (enabled & (1u << ex.current))
 			       ? ex.current
 			       : (unsigned int)__builtin_ctz(enabled);
 	proc = own->steps[ex.depth].proc;

@@ -348,7 +348,7 @@ void rcu_reset(void);
 void rcu_thread(void);
 bool rcu_idle(void);
 void rcu_left(unsigned int thread, const struct clock *clock,
-	      const struct order *order);
+	      const struct order *left);
 
 /* random.c */
 void random_create(void);

@@ -130,9 +130,12 @@ const void *tso_next(unsigned int thread)
 void tso_flush(unsigned int thread)
 {
 	const struct store *store = oldest(thread);
-	const void *touches[2] = { store->address, NULL };
+	const void *touches[2] = { NULL, NULL };
 	const enum touch how[2] = { WRITES, WRITES };
 
+	if (!store)
+		return;
+	touches[0] = store->address;
 	event_begin(BUFFERS + thread);
 	event_after(&store->order);
 	event_touches(touches, how);
