@@ -224,16 +224,24 @@ STAGE_INLINE void today_take(void *state, struct dstref_skb *skb)
 	dstref_skb_dst_drop(skb);
 }
 
+/* The slot is full throughout; a branch would be measured. */
+STAGE_INLINE struct dstref_dst *shown(const struct entry *e)
+{
+	struct dstref_dst *dst = dstref_dst_slot_borrow(&e->slot);
+
+	if (!dst)
+		__builtin_unreachable();
+	return dst;
+}
+
 /* Each side for itself: what leaves the thread has nothing left to drop. */
 STAGE_INLINE void noref_send(void *state, struct dstref_skb *skb,
 			     uint32_t number, uint64_t now_ns)
 {
 	struct entry *e = state;
-	struct dstref_dst *dst = dstref_dst_slot_borrow(&e->slot);
+	struct dstref_dst *dst = shown(e);
 
 	(void)number;
-	if (!dst) /* the slot is full; a branch would be measured */
-		__builtin_unreachable();
 	dstref_dst_use_noref(dst, now_ns);
 	dstref_skb_dst_set_noref(skb, dst);
 	BENCH_KEEP(dst->mtu);
@@ -243,7 +251,7 @@ STAGE_INLINE void noref_send(void *state, struct dstref_skb *skb,
 STAGE_INLINE void noref_take(void *state, struct dstref_skb *skb)
 {
 	struct entry *e = state;
-	struct dstref_dst *dst = dstref_dst_slot_borrow(&e->slot);
+	struct dstref_dst *dst = shown(e);
 
 	dstref_skb_dst_set_noref(skb, dst);
 	BENCH_KEEP(dst->mtu);
