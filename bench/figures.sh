@@ -305,18 +305,38 @@ experiment()
 		die "dstref-bench run $1 failed: $(tail -n 1 "$work/out")"
 }
 
-# ratio EXPERIMENT/TABLE VARIANT BASE THREADS [BASE-THREADS]: the value of a
-# variant by that of its base in the same round; a sample is a round.
-ratio()
+# quotient EXPERIMENT OF BY: the value of a row by that of another in the same
+# round; a sample is a round.
+quotient()
 {
-	experiment "${1%%/*}"
-	jq -r --arg of "$1/$2/threads:$4" \
-		--arg by "$1/$3/threads:${5-$4}" '
+	experiment "$1"
+	jq -r --arg of "$2" --arg by "$3" '
 	def rounds($name): .benchmarks[] | select(.run_name == $name and
 		.run_type == "iteration" and .value > 0);
 	[rounds($by)] as $base | rounds($of) as $own | $base[] |
 	select(.repetition_index == $own.repetition_index) |
-	$own.value / .value' "$work/${1%%/*}.json"
+	$own.value / .value' "$work/$1.json"
+}
+
+# ratio EXPERIMENT/TABLE VARIANT BASE THREADS
+ratio()
+{
+	quotient "${1%%/*}" "$1/$2/threads:$4" "$1/$3/threads:$4"
+}
+
+# scaling EXPERIMENT/TABLE VARIANT THREADS BASE-THREADS
+scaling()
+{
+	quotient "${1%%/*}" "$1/$2/threads:$3" "$1/$2/threads:$4"
+}
+
+# values EXPERIMENT/TABLE VARIANT THREADS
+values()
+{
+	experiment "${1%%/*}"
+	jq -r --arg of "$1/$2/threads:$3" '.benchmarks[] |
+	select(.run_name == $of and .run_type == "iteration" and .value > 0) |
+	.value' "$work/${1%%/*}.json"
 }
 
 fig_count_floor()
@@ -433,17 +453,47 @@ fig_split_count_2()
 
 fig_hot_scaling()
 {
-	ratio hot/scale split split 2 1
+	scaling hot/scale split 2 1
 }
 
 fig_hot_over()
 {
-	ratio hot/scale split split 16 2
+	scaling hot/scale split 16 2
 }
 
 fig_cold_entry()
 {
 	ratio hot/pair auto-cold count 1
+}
+
+fig_promote_ticks()
+{
+	values promote/ticks 1-ms 2
+}
+
+fig_burst_1()
+{
+	ratio burst/route-32 bulk single 1
+}
+
+fig_burst_2()
+{
+	ratio burst/route-32 bulk single 2
+}
+
+fig_burst_mixed_1()
+{
+	ratio burst/mixed-32 bulk single 1
+}
+
+fig_burst_mixed_2()
+{
+	ratio burst/mixed-32 bulk single 2
+}
+
+fig_million()
+{
+	values million/memory 1000000 64
 }
 
 # Two runs of everything, as a user starts them.

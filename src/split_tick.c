@@ -79,7 +79,8 @@ uint32_t dstref_split_tick(struct dstref_split_domain *domain, uint32_t budget)
 	for (uint32_t i = 0; i < domain->numbers && budget; i++) {
 		uint32_t seen = tick_one(domain, domain->next);
 
-		domain->next = domain->next % domain->numbers + 1;
+		if (++domain->next > domain->numbers)
+			domain->next = 1;
 		budget -= seen > 0;
 		changed += seen > 1;
 	}

@@ -366,7 +366,7 @@ static inline void dstref_cell_get(struct dstref_cell *cell, uint32_t n,
 	uint32_t old = dstref_load_relaxed(&cell->gets);
 
 	dstref_store_relaxed(&cell->gets, old + n);
-	if (dstref_unlikely((old ^ (old + n)) >> 16))
+	if (dstref_unlikely((uint16_t)(old + n) < n)) /* it wrapped */
 		dstref_split_flush(count, cell, object, call);
 }
 
@@ -379,7 +379,7 @@ static inline void dstref_cell_put(struct dstref_cell *cell, uint32_t n,
 
 	/* R1, with A1 in the merge's sum. */
 	dstref_store_release(&cell->puts, old + n);
-	if (dstref_unlikely((old ^ (old + n)) >> 16))
+	if (dstref_unlikely((uint16_t)(old + n) < n)) /* it wrapped */
 		dstref_split_flush(count, cell, object, call);
 }
 
