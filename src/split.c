@@ -65,6 +65,13 @@
  *      release; A3 whoever finds either acquires, and sees the block filled.
  *   The number is taken back relaxed: the grace period orders it. Gets are
  *   relaxed as in count.c: a get hands over nothing.
+ *   No test can fail without R1, A1 of the cells: the grace period orders the
+ *   same in any scheme that is one. None shows R2, A2 or R3, A3 yet.
+ *
+ * The protocol is modelled in tests/models/split.pml; the code itself is
+ * explored in tests/explore/split_merge.c, with what must not be done to it as
+ * mutants. What touches the object after the merge's compare-and-swap is not
+ * seen there, for callbacks run on one thread.
  */
 #include "split_private.h"
 
