@@ -32,13 +32,18 @@
  *      with acquire: who finds a dst sees it initialised. Without either, a
  *      reader may call through ops that are not written yet; the stress test
  *      of slots under the thread sanitizer reports it. The exchange acquires
- *      as well, since the displaced dst is let go of by this thread.
+ *      as well, since the displaced dst is let go of by this thread. Mutants of
+ *      the explorer: slot.install_no_release, replace_no_release,
+ *      borrow_no_acquire, install_no_acquire.
  *   R3 dead takes the child with release, after its stores to obsolete, input
  *      and output. A reader for whom dead happened before (it was told so) sees
  *      all of them; one who runs beside it sees each early or late, and each
  *      is harmless by itself: the old function and the old child stay valid
  *      until his reader ends. So these stores need no order for him, and
- *      input, output and obsolete are loaded relaxed.
+ *      input, output and obsolete are loaded relaxed. Mutants:
+ *      dst_dead.no_release (weak mode), no_acquire, discards_late.
+ *   The last put takes the child with acquire, which no test can miss: who
+ *   installed it held the parent, or was in a reader that the end waits for.
  *   going is plain: written by dead or by the last put, which a reference
  *   keeps apart, read in the callback.
  */

@@ -40,7 +40,10 @@
  *   The way in is relaxed: it publishes nothing; the entry is published by
  *   its owner. The time and the counters are advisory.
  *   tests/stress/net.c runs destroy against last puts and callbacks under the
- *   sanitizers; without R1 or A1 the thread sanitizer reports the freeing.
+ *   sanitizers; without R1 of net_done() or A1 the thread sanitizer reports the
+ *   freeing. Mutants of the explorer: net_destroy.no_release, no_acquire. What
+ *   net_leave() releases reaches destroy by the callback, too, so no test can
+ *   fail without it; nor without R2 or A2, for what they guard is atomic.
  */
 #include "net_private.h"
 #include "split_private.h"
