@@ -37,6 +37,7 @@
 #include <string.h>
 #include <urcu/call-rcu.h>
 
+#define PATIENCE_NS 200000000u /* beyond the run's own time */
 #define PAIRS 32 /* between two looks at the clock */
 #define MS 1000000u
 
@@ -155,11 +156,17 @@ static bool tick(struct promote *p, uint64_t now)
 	return promotions(p) != before;
 }
 
+/* Threads that take turns on one CPU do not contend: then there is an end. */
+static bool is_patient(const struct bench_self *self, uint64_t since)
+{
+	return !bench_over(self) || now_ns() - since < PATIENCE_NS;
+}
+
 /* One dst, from its first hold until it is split. */
-static double sample(struct promote *p)
+static double sample(const struct bench_self *self, struct promote *p)
 {
 	struct dstref_dst *dst = dst_next(p, p->shape->flags);
-	uint64_t ticks = 0, start = 0, now;
+	uint64_t ticks = 0, start = 0, now, begin = now_ns();
 	bool split;
 
 	do {
@@ -171,21 +178,24 @@ static double sample(struct promote *p)
 		}
 		split = tick(p, now);
 		urcu_qsbr_quiescent_state();
-	} while (!split);
-	if (!start) /* only where it need not be contended */
+	} while (!split && is_patient(self, begin));
+	/* No start only where it need not be contended. */
+	if (!start || !split)
 		return NAN;
 	return (double)(p->shape->time ? now - start : p->ticks - ticks);
 }
 
 static void watch(struct bench_self *self, struct promote *p)
 {
+	uint64_t begin = now_ns();
 	double value;
 
 	do {
-		value = sample(p);
+		value = sample(self, p);
 		if (isfinite(value))
 			bench_sample(self, value);
-	} while (!bench_over(self) || !self->sampled);
+	} while (!bench_over(self) ||
+		 (!self->sampled && is_patient(self, begin)));
 	__atomic_store_n(&p->stop, true, __ATOMIC_RELAXED);
 }
 
